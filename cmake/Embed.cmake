@@ -1,0 +1,38 @@
+# Data files inside the binary.
+#
+#   roofline_embed(TARGET roofline_data FOLDERS devices models)
+#
+# makes a static library that implements roofline::io::embedded_devices() and embedded_models() of
+# src/roofline/io/embedded.hpp from data/devices/*.json and data/models/*.json, one source file for each folder.
+# The sources are plain C++ (no assembler, no objcopy), so any compiler and any target can build them.
+function(roofline_embed)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET" "FOLDERS")
+    set(script "${PROJECT_SOURCE_DIR}/cmake/embed-files.cmake")
+    set(sources "")
+    foreach(folder IN LISTS arg_FOLDERS)
+        set(output "${PROJECT_BINARY_DIR}/generated/embedded_${folder}.cpp")
+        set(names_file "${PROJECT_BINARY_DIR}/generated/embedded_${folder}.names")
+        file(GLOB files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/data/${folder}/*.json")
+        set(names "")
+        foreach(file IN LISTS files)
+            string(REGEX REPLACE "^.*/(.*)\\.json$" "\\1" name "${file}")
+            list(APPEND names "${name}")
+        endforeach()
+        # By name, not by path: "a-b" comes after "a" although "a-b.json" comes before "a.json".
+        list(SORT names)
+        # The list is a file so that removing a data file is a change too.
+        file(CONFIGURE OUTPUT "${names_file}" CONTENT "${names}" @ONLY)
+        add_custom_command(
+            OUTPUT "${output}"
+            COMMAND "${CMAKE_COMMAND}" "-DFUNCTION=embedded_${folder}" "-DFOLDER=${PROJECT_SOURCE_DIR}/data/${folder}"
+                    "-DNAMES_FILE=${names_file}" "-DOUTPUT=${output}" -P "${script}"
+            DEPENDS ${files} "${names_file}" "${script}"
+            COMMENT "Embedding data/${folder}"
+            VERBATIM)
+        list(APPEND sources "${output}")
+    endforeach()
+    add_library(${arg_TARGET} STATIC ${sources})
+    target_include_directories(${arg_TARGET} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    target_compile_options(${arg_TARGET} PRIVATE -fno-exceptions)
+    target_link_libraries(${arg_TARGET} PRIVATE roofline_options)
+endfunction()

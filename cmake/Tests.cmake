@@ -1,0 +1,60 @@
+# tests/**/*.cpp                      one GoogleTest executable, roofline_tests
+# tests/must_not_compile/*.cpp        each is a test that passes when the compiler rejects the file
+# tests/must_not_compile/control/*.cpp  each must compile: shows that the ones above fail for their own reason
+
+enable_testing()
+find_package(GTest QUIET)
+if(NOT GTest_FOUND)
+    message(STATUS "GoogleTest not found: no roofline_tests")
+endif()
+
+file(GLOB_RECURSE ROOFLINE_TEST_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*.cpp")
+list(FILTER ROOFLINE_TEST_SOURCES EXCLUDE REGEX "/tests/must_not_compile/")
+
+if(GTest_FOUND AND ROOFLINE_TEST_SOURCES)
+    add_executable(roofline_tests ${ROOFLINE_TEST_SOURCES})
+    target_include_directories(roofline_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+    target_link_libraries(roofline_tests PRIVATE
+        roofline_cli roofline_render roofline_io roofline_predict roofline_model roofline_core roofline_options
+        nlohmann_json::nlohmann_json fmt::fmt-header-only GTest::gmock GTest::gmock_main GTest::gtest)
+    target_compile_definitions(roofline_tests PRIVATE
+        "ROOFLINE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\""
+        "ROOFLINE_BINARY=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/roofline${CMAKE_EXECUTABLE_SUFFIX}\"")
+    if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT ROOFLINE_SANITIZE)
+        # Optimising tests costs minutes of building and saves no time in running them.
+        target_compile_options(roofline_tests PRIVATE -O0)
+    endif()
+    if(TARGET roofline)
+        add_dependencies(roofline_tests roofline)
+    endif()
+    include(GoogleTest)
+    gtest_discover_tests(roofline_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endif()
+
+# The command a file is judged by. The compiler alone, without a launcher: a cache has nothing to add here.
+function(roofline_compile_test NAME FILE)
+    add_test(NAME "${NAME}"
+             COMMAND "${CMAKE_CXX_COMPILER}" -std=c++23 -fsyntax-only -I "${PROJECT_SOURCE_DIR}/src" "${FILE}")
+endfunction()
+
+file(GLOB files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/must_not_compile/*.cpp")
+foreach(file IN LISTS files)
+    get_filename_component(name "${file}" NAME_WE)
+    roofline_compile_test("must_not_compile.${name}" "${file}")
+    # A line "// error: TEXT" in the file is a regular expression that the compiler's message must contain, so that a
+    # misspelt name or include cannot pass for the error that is meant. Without it any failure will do.
+    file(STRINGS "${file}" expected REGEX "^// error: " LIMIT_COUNT 1)
+    if(expected)
+        string(REGEX REPLACE "^// error: " "" expected "${expected}")
+        set_tests_properties("must_not_compile.${name}" PROPERTIES PASS_REGULAR_EXPRESSION "error: [^\n]*${expected}")
+    else()
+        set_tests_properties("must_not_compile.${name}" PROPERTIES WILL_FAIL TRUE)
+    endif()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+endforeach()
+
+file(GLOB files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/must_not_compile/control/*.cpp")
+foreach(file IN LISTS files)
+    get_filename_component(name "${file}" NAME_WE)
+    roofline_compile_test("must_compile.${name}" "${file}")
+endforeach()

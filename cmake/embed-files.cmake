@@ -1,0 +1,30 @@
+# cmake -DFUNCTION=... -DFOLDER=... -DNAMES_FILE=... -DOUTPUT=... -P embed-files.cmake     (called by Embed.cmake)
+cmake_minimum_required(VERSION 3.25)
+
+file(READ "${NAMES_FILE}" names)
+list(LENGTH names count)
+
+set(code "// Generated from ${count} files; see cmake/Embed.cmake.\n#include \"roofline/io/embedded.hpp\"\n\n#include <array>\n
+namespace roofline::io {
+namespace {
+using namespace std::string_view_literals;
+// With the literal suffix the compiler knows each length at once; counting them would pass its limit on constant loops.
+constexpr std::array<EmbeddedFile, ${count}> files = {")
+if(count GREATER 0)
+    string(APPEND code "{\n")
+    foreach(name IN LISTS names)
+        file(READ "${FOLDER}/${name}.json" text)
+        # Half of a JSON file is indentation. A line break cannot be inside a JSON string, so this changes no value.
+        string(REGEX REPLACE "[ \t\r]*\n[ \t\r\n]*" "" text "${text}")
+        string(FIND "${text}" ")rfl\"" clash)
+        if(NOT clash EQUAL -1)
+            message(FATAL_ERROR "${FOLDER}/${name}.json contains )rfl\", which ends the literal it is embedded in")
+        endif()
+        string(APPEND code "{\"${name}\"sv, R\"rfl(${text})rfl\"sv},\n")
+    endforeach()
+    string(APPEND code "}")
+endif()
+string(APPEND code "};\n}  // namespace\n
+std::span<const EmbeddedFile> ${FUNCTION}() {\n    return files;\n}\n
+}  // namespace roofline::io\n")
+file(WRITE "${OUTPUT}" "${code}")
