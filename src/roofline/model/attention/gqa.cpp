@@ -1,0 +1,76 @@
+#include "roofline/model/attention/gqa.hpp"
+
+#include "roofline/model/lowering.hpp"
+
+namespace roofline::model {
+
+void Gqa::lower_inputs(Lowering& to) const {
+    const GqaShape& s = shape_;
+    const int rows = to.tokens();
+    const double query = s.heads * s.head_dim;
+    const double key = s.kv_heads * s.head_dim;
+    const double value = s.value_is_key ? 0.0 : s.kv_heads * s.values();
+    const double gate = s.gate ? query : s.head_gate ? s.heads : 0.0;
+    const double cols = query + key + value + gate;
+    to.product({.name = "qkv",
+                .group = Group::attention,
+                .role = Role::attention_qkv,
+                .rows = rows,
+                .inner = to.hidden(),
+                .cols = cols,
+                .bias = s.qkv_bias ? query + key + value : 0.0});
+    if (s.qk_norm != QkNorm::none) {
+        const double parameters = s.qk_norm == QkNorm::per_head ? 2.0 * s.head_dim : query + key;
+        to.norm("qk_norm", query + key, parameters);
+    }
+    // F13: a rotation of a pair is 4 multiplies and 2 adds: 3 flops an element
+    if (s.rotary) to.elementwise("rotary", 3.0 * (query + key), query + key, query + key, rows);
+    const double entry = to.types().kv_bytes(entry_elements());
+    to.cache_write("kv_write", entry_elements(), entry, rows);
+    to.keep("kv", entry, s.reach);
+}
+
+void Gqa::lower_core(Lowering& to, const Reach& reach) const {
+    const GqaShape& s = shape_;
+    const Core core{.reach = reach,
+                    .heads = s.heads,
+                    .key_dim = s.head_dim,
+                    .value_dim = s.values(),
+                    .entry_elements = entry_elements(),
+                    .entry_bytes = to.types().kv_bytes(entry_elements())};
+    if (to.options().scores == AttentionScores::in_memory) {
+        to.unfused_core(core);
+    } else {
+        Operator& op = to.core(core);
+        if (s.sinks) to.attach(op, s.heads, Role::other);
+    }
+}
+
+void Gqa::lower_output(Lowering& to) const {
+    const GqaShape& s = shape_;
+    const double width = s.heads * s.values();
+    if (s.gate || s.head_gate)
+        to.elementwise("gate", 2.0 * width, width + (s.gate ? width : s.heads), width, to.tokens());
+    to.product({.name = "out",
+                .group = Group::attention,
+                .role = Role::attention_out,
+                .rows = to.tokens(),
+                .inner = width,
+                .cols = to.hidden(),
+                .bias = s.out_bias ? to.hidden() : 0.0});
+}
+
+void Gqa::lower(Lowering& to) const {
+    lower_inputs(to);
+    lower_core(to, shape_.reach);
+    lower_output(to);
+}
+
+std::string Gqa::describe() const {
+    const auto text = [](double value) { return std::to_string(static_cast<long long>(value)); };
+    const std::string sharing = shape_.kv_heads == shape_.heads ? "MHA" : shape_.kv_heads == 1.0 ? "MQA" : "GQA";
+    return sharing + ", " + text(shape_.heads) + " heads, " + text(shape_.kv_heads) + " KV heads of " +
+           text(shape_.head_dim) + ", " + model::describe(shape_.reach);
+}
+
+}  // namespace roofline::model

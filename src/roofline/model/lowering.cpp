@@ -1,0 +1,467 @@
+#include "roofline/model/lowering.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <map>
+
+namespace roofline::model {
+namespace {
+
+// T2: flops of element-wise work per element. Conventions, not measurements: they matter only where nothing else does.
+constexpr double rms_norm_flops = 4.0;
+constexpr double layer_norm_flops = 7.0;
+constexpr double residual_flops = 1.0;
+constexpr double sampling_flops = 2.0;
+
+std::string times(const std::string& a, const std::string& b) {
+    return a + " x " + b;
+}
+
+/// Layers of one kind that also compute in the same types can be lowered together.
+std::vector<std::vector<std::size_t>> alike(const std::vector<std::size_t>& layers, const TypePlan& types) {
+    std::map<std::array<DType, role_count>, std::size_t> seen;
+    std::vector<std::vector<std::size_t>> groups;
+    for (const std::size_t layer : layers) {
+        std::array<DType, role_count> signature{};
+        for (std::size_t role = 0; role < role_count; ++role) {
+            signature[role] = types.of(layer, static_cast<Role>(role)).compute();
+        }
+        const auto [place, fresh] = seen.try_emplace(signature, groups.size());
+        if (fresh) groups.emplace_back();
+        groups[place->second].push_back(layer);
+    }
+    return groups;
+}
+
+}  // namespace
+
+Lowering::Lowering(const Architecture& architecture, const TypePlan& types, const LoweringOptions& options)
+    : architecture_(architecture), types_(types), options_(options) {
+    assert(types.layers.size() == architecture.layers.size());
+}
+
+Lowered Lowering::run() && {
+    lower_embedding();
+    lower_layers();
+    lower_head();
+    assert(lowered_.features.size() <= static_cast<std::size_t>(max_features));
+    return std::move(lowered_);
+}
+
+// ---- features
+
+int Lowering::feature(const Feature& wanted) {
+    auto& features = lowered_.features;
+    const auto found = std::find(features.begin(), features.end(), wanted);
+    if (found == features.end()) {
+        features.push_back(wanted);
+        return static_cast<int>(features.size()) - 1;
+    }
+    return static_cast<int>(found - features.begin());
+}
+
+int Lowering::tokens(const Who& who) {
+    return feature({.what = Feature::What::tokens, .who = who, .reach = {}});
+}
+int Lowering::sequences(const Who& who) {
+    return feature({.what = Feature::What::sequences, .who = who, .reach = {}});
+}
+int Lowering::pairs(const Reach& reach, const Who& who) {
+    return feature({.what = Feature::What::pairs, .who = who, .reach = reach});
+}
+int Lowering::keys(const Reach& reach, const Who& who) {
+    return feature({.what = Feature::What::keys, .who = who, .reach = reach});
+}
+int Lowering::rectangle(const Who& who) {
+    return feature({.what = Feature::What::rectangle, .who = who, .reach = {}});
+}
+int Lowering::entries(const Reach& reach) {
+    return feature({.what = Feature::What::entries, .who = {}, .reach = {.ratio = reach.ratio}});
+}
+int Lowering::experts(double total, double chosen) {
+    return feature({.what = Feature::What::experts, .who = {}, .reach = {}, .total = total, .chosen = chosen});
+}
+
+// ---- types of the layers being lowered
+
+double Lowering::weight_bytes(Role role, double inner, double cols) const {
+    if (group_layers_.empty()) return types_.outside_layers(role).bytes(inner, cols).value;
+    double sum = 0.0;  // files may store a role differently from layer to layer: the average over them is exact in sum
+    for (const std::size_t layer : group_layers_) sum += types_.of(layer, role).bytes(inner, cols).value;
+    return sum / static_cast<double>(group_layers_.size());
+}
+
+DType Lowering::compute(Role role) const {
+    return group_layers_.empty() ? types_.outside_layers(role).compute()
+                                 : types_.of(group_layers_.front(), role).compute();
+}
+
+DType Lowering::activation(Role role) const {
+    return group_layers_.empty() ? types_.outside_layers(role).activation
+                                 : types_.of(group_layers_.front(), role).activation;
+}
+
+// ---- building blocks
+
+std::string Lowering::number(double value) const {
+    if (value == std::floor(value) && std::fabs(value) < 1e15) return std::to_string(static_cast<long long>(value));
+    std::string text = std::to_string(value);
+    while (text.back() == '0') text.pop_back();
+    return text;
+}
+
+std::string Lowering::slot(int feature) const {
+    return "{" + std::to_string(feature) + "}";
+}
+
+void Lowering::enter(std::string_view part, Group group) {
+    part_ = part;
+    group_ = group;
+}
+
+Operator& Lowering::add(std::string_view name, Kind kind, Group group) {
+    Operator op;
+    op.name = prefix_;
+    if (!part_.empty()) op.name += (op.name.empty() ? "" : ".") + part_;
+    if (!name.empty()) op.name += (op.name.empty() ? "" : ".") + std::string(name);
+    op.kind = kind;
+    op.group = group;
+    op.count = group_layers_.empty() ? 1.0 : static_cast<double>(group_layers_.size());
+    op.engine = Engine::vector;
+    op.type = DType::fp32;
+    lowered_.operators.push_back(std::move(op));
+    return lowered_.operators.back();
+}
+
+void Lowering::note_width(double bytes_per_token) {
+    if (group_layers_.empty()) return;  // the head works on few positions; its logits are counted apart
+    lowered_.widest_activation = std::max(lowered_.widest_activation, bytes_per_token);
+}
+
+Operator& Lowering::product(const Product& p) {
+    Operator& op = add(p.name, Kind::gemm, p.group);
+    const double cells = p.inner * p.cols * p.copies;
+    op.engine = Engine::matrix;
+    op.type = compute(p.role);
+    op.role = p.role;
+    op.flops = Form(2.0 * cells, p.rows);  // F10: a multiply-add is two flops
+    op.parameters = op.active_parameters = cells + p.bias;
+    op.stored_bytes = p.copies * weight_bytes(p.role, p.inner, p.cols) + stream_bytes(p.bias);
+    op.weight_bytes = Form(op.stored_bytes);
+    const double input = p.reads_input ? p.inner * p.copies * bits(activation(p.role)) / 8.0 : 0.0;
+    const double output = stream_bytes(p.cols * p.copies);
+    op.activation_bytes = Form(input + output, p.rows);
+    note_width(input + output);
+    op.formula = "F10";
+    const std::string copies = p.copies == 1.0 ? "" : number(p.copies) + " of ";
+    op.shape = copies + "[" + slot(p.rows) + " x " + number(p.inner) + "] x [" + number(p.inner) + " x " +
+               number(p.cols) + "]";
+    op.flops_text = times(times("2 x " + slot(p.rows), number(p.inner)), number(p.cols));
+    if (p.copies != 1.0) op.flops_text += " x " + number(p.copies);
+    return op;
+}
+
+Operator& Lowering::expert_product(const ExpertProduct& p) {
+    Operator& op = add(p.name, Kind::gemm, Group::moe);
+    const int rows = tokens();
+    const int distinct = experts(p.total, p.chosen);
+    const double cells = p.inner * p.cols;
+    const double one = weight_bytes(p.role, p.inner, p.cols) + stream_bytes(p.bias);
+    op.engine = Engine::matrix;
+    op.type = compute(p.role);
+    op.role = p.role;
+    op.flops = Form(2.0 * cells * p.chosen, rows);  // F11: k experts per token compute, whatever the batch
+    op.parameters = p.total * (cells + p.bias);
+    op.active_parameters = p.chosen * (cells + p.bias);
+    op.stored_bytes = p.total * one;
+    op.weight_bytes = Form(one, distinct);  // F22: but only distinct ones are read
+    const double inputs = p.input_per_expert ? p.chosen : 1.0;
+    const double moved = inputs * p.inner * bits(activation(p.role)) / 8.0 + stream_bytes(p.cols * p.chosen);
+    op.activation_bytes = Form(moved, rows);
+    note_width(moved);
+    op.formula = "F11";
+    op.shape = number(p.chosen) + " of " + number(p.total) + " experts: [rows x " + number(p.inner) + "] x [" +
+               number(p.inner) + " x " + number(p.cols) + "]";
+    op.flops_text = "2 x " + slot(rows) + " x " + number(p.chosen) + " x " + number(p.inner) + " x " + number(p.cols);
+    op.bytes_text = slot(distinct) + " of " + number(p.total) + " experts x " + number(one) + " B";
+    return op;
+}
+
+Operator& Lowering::norm(std::string_view name, double width, double parameters, double vectors_per_token) {
+    Operator& op = add(name, Kind::norm, Group::norm);
+    const int rows = tokens();
+    const double elements = width * vectors_per_token;
+    const double flops = architecture_.norm == NormKind::rms ? rms_norm_flops : layer_norm_flops;
+    op.role = Role::norm;
+    op.flops = Form(flops * elements, rows);
+    op.parameters = op.active_parameters = parameters;
+    op.stored_bytes = parameters > 0.0 ? weight_bytes(Role::norm, parameters, 1.0) : 0.0;
+    op.weight_bytes = Form(op.stored_bytes);
+    op.activation_bytes = Form(stream_bytes(2.0 * elements), rows);
+    op.formula = "F12";
+    op.shape = "[" + slot(rows) + " x " + number(elements) + "]";
+    op.flops_text = times(times(number(flops), slot(rows)), number(elements));
+    return op;
+}
+
+Operator& Lowering::elementwise(std::string_view name, double flops, double read, double written, int rows, Kind kind) {
+    Operator& op = add(name, kind, group_);
+    op.flops = Form(flops, rows);
+    op.activation_bytes = Form(stream_bytes(read + written), rows);
+    note_width(stream_bytes(read + written));
+    op.formula = "F13";
+    op.shape = "[" + slot(rows) + " x " + number(read) + "] -> [" + slot(rows) + " x " + number(written) + "]";
+    op.flops_text = times(number(flops), slot(rows));
+    return op;
+}
+
+Operator& Lowering::core(const Core& c) {
+    Operator& op = add(c.name, Kind::attention, Group::attention);
+    const int pair = pairs(c.reach, c.who);
+    const int key = keys(c.reach, c.who);
+    const int rows = tokens(c.who);
+    op.engine = Engine::matrix;
+    op.type = types_.attention;
+    op.flops =
+        Form(2.0 * c.heads * (c.key_dim + c.value_dim), pair);  // F15: Q K^T and P V; causal, so pairs and not n x n
+    op.cache_bytes = Form(c.entry_bytes, key);
+    op.activation_bytes = Form(stream_bytes(c.heads * (c.key_dim + c.value_dim)), rows);
+    note_width(stream_bytes(c.heads * (c.key_dim + c.value_dim)));
+    op.formula = c.formula;
+    op.shape = number(c.heads) + " heads, keys of " + number(c.key_dim) + ", values of " + number(c.value_dim) + ", " +
+               describe(c.reach);
+    op.flops_text =
+        "2 x " + number(c.heads) + " x (" + number(c.key_dim) + " + " + number(c.value_dim) + ") x " + slot(pair);
+    op.bytes_text = slot(key) + " cached entries x " + number(c.entry_bytes) + " B";
+    return op;
+}
+
+void Lowering::unfused_core(const Core& c) {
+    // F16: the scores are a full rectangle per head, written, normalised and read again; masked pairs are computed too.
+    const int cells = rectangle(c.who);
+    const int key = keys(c.reach, c.who);
+    const int rows = tokens(c.who);
+    const double score = stream_bytes(c.heads);
+    const double key_share = c.key_dim / (c.key_dim + c.value_dim);
+
+    Operator& scores = add("scores", Kind::gemm, Group::attention);
+    scores.engine = Engine::matrix;
+    scores.type = types_.attention;
+    scores.flops = Form(2.0 * c.heads * c.key_dim, cells);
+    scores.cache_bytes = Form(c.entry_bytes * key_share, key);
+    scores.activation_bytes = Form(stream_bytes(c.heads * c.key_dim), rows).add(score, cells);
+    scores.formula = "F16";
+    scores.shape = number(c.heads) + " heads: [" + slot(rows) + " x " + number(c.key_dim) + "] x keys";
+    scores.flops_text = "2 x " + number(c.heads) + " x " + number(c.key_dim) + " x " + slot(cells);
+
+    Operator& softmax = add("softmax", Kind::elementwise, Group::attention);
+    softmax.flops = Form(5.0 * c.heads, cells);
+    softmax.activation_bytes = Form(2.0 * score, cells);
+    softmax.formula = "F16";
+    softmax.shape = number(c.heads) + " heads x tokens x positions";
+    softmax.flops_text = "5 x " + number(c.heads) + " x " + slot(cells);
+
+    Operator& values = add("values", Kind::gemm, Group::attention);
+    values.engine = Engine::matrix;
+    values.type = types_.attention;
+    values.flops = Form(2.0 * c.heads * c.value_dim, cells);
+    values.cache_bytes = Form(c.entry_bytes * (1.0 - key_share), key);
+    values.activation_bytes = Form(stream_bytes(c.heads * c.value_dim), rows).add(score, cells);
+    values.formula = "F16";
+    values.shape = number(c.heads) + " heads: scores x values of " + number(c.value_dim);
+    values.flops_text = "2 x " + number(c.heads) + " x " + number(c.value_dim) + " x " + slot(cells);
+}
+
+Operator& Lowering::cache_write(std::string_view name, double elements, double bytes, int rows) {
+    Operator& op = add(name, Kind::copy, Group::attention);
+    op.cache_bytes = Form(bytes, rows);
+    op.activation_bytes = Form(stream_bytes(elements), rows);
+    op.formula = "F17";
+    op.shape = "[" + slot(rows) + " x " + number(elements) + "] into the cache";
+    op.flops_text = "0";
+    op.bytes_text = slot(rows) + " x " + number(bytes) + " B";
+    return op;
+}
+
+Operator& Lowering::scan(const Scan& s) {
+    Operator& op = add(s.name, Kind::scan, Group::attention);
+    op.engine = s.engine;
+    op.type = s.engine == Engine::matrix ? types_.attention : DType::fp32;
+    op.flops = s.flops;
+    op.cache_bytes = Form(2.0 * s.state_bytes, sequences(s.who));
+    op.activation_bytes = Form(stream_bytes(s.moved), tokens(s.who));
+    op.formula = s.formula;
+    op.shape = "state of " + number(s.state_bytes) + " B per sequence";
+    op.flops_text = s.flops_text;
+    op.bytes_text = "2 x " + slot(sequences(s.who)) + " x " + number(s.state_bytes) + " B of state";
+    return op;
+}
+
+void Lowering::attach(Operator& op, double parameters, Role role) {
+    const double bytes = weight_bytes(role, parameters, 1.0);
+    op.role = role;
+    op.parameters += parameters;
+    op.active_parameters += parameters;
+    op.stored_bytes += bytes;
+    op.weight_bytes.constant += bytes;
+}
+
+void Lowering::keep(std::string_view name, double bytes_per_entry, const Reach& reach, double bytes_per_sequence) {
+    lowered_.caches.push_back({.name = prefix_ + "." + std::string(name),
+                               .layers = static_cast<double>(group_layers_.size()),
+                               .bytes_per_entry = bytes_per_entry,
+                               .reach = reach,
+                               .bytes_per_sequence = bytes_per_sequence});
+}
+
+// ---- the model around its layers
+
+void Lowering::lower_embedding() {
+    const double width = architecture_.embedding_width > 0.0 ? architecture_.embedding_width : architecture_.hidden;
+    const int rows = tokens();
+    const auto gather = [&](std::string_view name, Role role, double table_rows, double columns) {
+        Operator& op = add(name, Kind::gather, Group::embedding);
+        op.role = role;
+        op.parameters = op.active_parameters = table_rows * columns;
+        op.stored_bytes = weight_bytes(role, columns, table_rows);
+        op.weight_bytes = Form(op.stored_bytes / table_rows, rows);  // F14: one row per token, not the table
+        op.activation_bytes = Form(stream_bytes(columns), rows);
+        op.formula = "F14";
+        op.shape = slot(rows) + " rows of [" + number(table_rows) + " x " + number(columns) + "]";
+        op.flops_text = "0";
+    };
+    gather("embedding", Role::embedding, architecture_.vocabulary, width);
+    if (architecture_.positions > 0.0)
+        gather("positions", Role::position, architecture_.positions, architecture_.hidden);
+    if (width != architecture_.hidden) {
+        product({.name = "embedding_projection",
+                 .group = Group::embedding,
+                 .role = Role::other,
+                 .rows = rows,
+                 .inner = width,
+                 .cols = architecture_.hidden});
+    }
+    if (architecture_.embedding_norm)
+        norm("embedding_norm", architecture_.hidden, norm_parameters(architecture_.hidden));
+}
+
+void Lowering::lower_layers() {
+    std::vector<std::vector<std::size_t>> of_kind(architecture_.kinds.size());
+    for (std::size_t layer = 0; layer < architecture_.layers.size(); ++layer) {
+        of_kind[static_cast<std::size_t>(architecture_.layers[layer])].push_back(layer);
+    }
+    const bool mixed = std::count_if(of_kind.begin(), of_kind.end(), [](const auto& l) { return !l.empty(); }) > 1;
+    for (std::size_t kind = 0; kind < of_kind.size(); ++kind) {
+        const auto groups = alike(of_kind[kind], types_);
+        for (const auto& layers : groups) {
+            std::string label = mixed ? architecture_.kinds[kind].label : "";
+            // Same layers, other number types: told apart by the first layer they start at.
+            if (groups.size() > 1) label += "@" + std::to_string(layers.front());
+            prefix_ = label.empty() ? "layers" : "layers[" + label + "]";
+            group_layers_ = layers;
+            lower_layer(architecture_.kinds[kind]);
+        }
+    }
+    group_layers_.clear();
+    prefix_.clear();
+    part_.clear();
+}
+
+void Lowering::lower_layer(const LayerKind& kind) {
+    const double hidden = architecture_.hidden;
+    const double streams = architecture_.streams;
+    const auto normalise = [&](bool wanted, std::string_view name) {
+        if (wanted) norm(name, hidden, norm_parameters(hidden));
+    };
+    // Hyper-connections: several residual streams are mixed down to one input and back; the mixing weights are a small
+    // product of all streams (F33).
+    const auto connect = [&] {
+        if (streams <= 1.0) return;
+        const double mixes = (2.0 + streams) * streams;
+        Operator& op = product({.name = "hyper_connection",
+                                .group = Group::other,
+                                .role = Role::other,
+                                .rows = tokens(),
+                                .inner = streams * hidden,
+                                .cols = mixes,
+                                .bias = mixes + 3.0});
+        op.formula = "F33";
+    };
+    const auto add_residual = [&](double inputs) {
+        elementwise("residual", residual_flops * hidden * inputs * streams, hidden * (streams + inputs),
+                    hidden * streams, tokens());
+    };
+
+    if (kind.mixer) {
+        enter("attention", Group::attention);
+        connect();
+        normalise(kind.norm_before_mixer, "norm");
+        kind.mixer->lower(*this);
+        enter("attention", Group::attention);
+        normalise(kind.norm_after_mixer, "post_norm");
+        if (!kind.parallel) add_residual(1.0);
+    }
+    if (kind.ffn) {
+        enter("ffn", Group::ffn);
+        connect();
+        normalise(kind.norm_before_ffn, "norm");
+        kind.ffn->lower(*this);
+        enter("ffn", Group::ffn);
+        normalise(kind.norm_after_ffn, "post_norm");
+        add_residual(kind.parallel ? 2.0 : 1.0);
+    }
+}
+
+void Lowering::lower_head() {
+    const double hidden = architecture_.hidden;
+    const int positions = feature({.what = Feature::What::logits, .who = {}, .reach = {}});
+    if (architecture_.streams > 1.0) {
+        Operator& op = product({.name = "hyper_head",
+                                .group = Group::other,
+                                .role = Role::other,
+                                .rows = tokens(),
+                                .inner = architecture_.streams * hidden,
+                                .cols = architecture_.streams,
+                                .bias = architecture_.streams + 1.0});
+        op.formula = "F33";
+    }
+    if (architecture_.final_norm) norm("final_norm", hidden, norm_parameters(hidden));
+
+    const double width = architecture_.embedding_width > 0.0 ? architecture_.embedding_width : hidden;
+    if (width != hidden) {
+        product({.name = "head_projection",
+                 .group = Group::head,
+                 .role = Role::other,
+                 .rows = positions,
+                 .inner = hidden,
+                 .cols = width});
+    }
+    const double bias = architecture_.head_bias ? architecture_.vocabulary : 0.0;
+    Operator& head = product({.name = "head",
+                              .group = Group::head,
+                              .role = Role::head,
+                              .rows = positions,
+                              .inner = width,
+                              .cols = architecture_.vocabulary,
+                              .bias = bias});
+    if (architecture_.tied) {
+        // The table is stored once, as the embedding; the head still reads all of it.
+        const WeightType& table = types_.outside_layers(Role::embedding);
+        head.weight_bytes = Form(table.bytes(width, architecture_.vocabulary).value + stream_bytes(bias));
+        head.parameters = bias;
+        head.stored_bytes = stream_bytes(bias);
+    }
+    lowered_.logits_bytes = stream_bytes(architecture_.vocabulary);
+    if (options_.sampling) {
+        group_ = Group::head;
+        elementwise("sampling", sampling_flops * architecture_.vocabulary, architecture_.vocabulary, 1.0, positions,
+                    Kind::select);
+    }
+}
+
+Lowered lower(const Architecture& architecture, const TypePlan& types, const LoweringOptions& options) {
+    return Lowering(architecture, types, options).run();
+}
+
+}  // namespace roofline::model

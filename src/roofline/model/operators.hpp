@@ -1,0 +1,75 @@
+// The lowered model: operators whose flops and bytes are forms over the features of a step, and the caches they keep.
+// No device in sight: arithmetic one can check on paper.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "roofline/core/record.hpp"
+#include "roofline/model/feature.hpp"
+#include "roofline/model/reach.hpp"
+#include "roofline/model/role.hpp"
+
+namespace roofline::model {
+
+struct Operator {
+    std::string name;  // layers.attention.qkv
+    Kind kind = Kind::other;
+    Group group = Group::other;
+    double count = 1.0;  // layers that have it
+    Engine engine = Engine::matrix;
+    DType type = DType::bf16;
+
+    // Of one instance. Weights and caches stream from memory; activations may stay on the chip.
+    Form flops;
+    Form weight_bytes;
+    Form cache_bytes;
+    Form activation_bytes;
+
+    Role role = Role::other;  // of its weights
+    double parameters = 0.0;
+    double active_parameters = 0.0;  // those one token passes through
+    double stored_bytes = 0.0;       // of its weights, all experts included
+
+    // The derivation, for people: {3} stands for feature 3.
+    std::string formula;  // its number in docs/method.md
+    std::string shape;
+    std::string flops_text;
+    std::string bytes_text;
+};
+
+/// What a layer keeps per sequence between steps.
+struct Cache {
+    std::string name;
+    double layers = 1.0;
+    double bytes_per_entry = 0.0;
+    Reach reach;                      // how many entries are kept: all, a window, a chunk, one per `ratio` tokens
+    double bytes_per_sequence = 0.0;  // recurrent state: does not grow
+
+    /// F30: bytes of one sequence at a context, over all its layers.
+    double bytes(double context) const;
+};
+
+struct Lowered {
+    std::vector<Operator> operators;
+    std::vector<Cache> caches;
+    std::vector<Feature> features;
+    double widest_activation = 0.0;  // bytes per token of the largest pair of input and output, for the fit
+    double logits_bytes = 0.0;       // per position with logits
+};
+
+/// F32: parameters are counted from the operators that read them, so a wrong count cannot hide behind right bytes.
+struct ParameterCount {
+    double total = 0.0;
+    double active = 0.0;     // all that one token passes through, the head included, the embedding table not
+    double embedding = 0.0;  // tables that are gathered from
+    double stored_bytes = 0.0;
+};
+ParameterCount count_parameters(const Lowered& lowered);
+
+double cache_bytes(const Lowered& lowered, double context);        // of one sequence
+double kv_bytes_per_token(const Lowered& lowered);                 // at short context, all layers
+double kv_bytes_per_token_beyond_windows(const Lowered& lowered);  // what each further token adds at long context
+double state_bytes_per_sequence(const Lowered& lowered);
+
+}  // namespace roofline::model
