@@ -1,0 +1,185 @@
+#include "roofline/predict/report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace roofline::predict {
+namespace {
+
+Times times_of(double limit, double attainable) {
+    // Until the calibrated model arrives, what is expected is what is attainable.
+    return {Seconds(limit), Seconds(attainable), Seconds(attainable), std::nullopt};
+}
+
+bool does_nothing(const OperatorTime& time) {
+    return time.flops == 0.0 && time.memory_bytes == 0.0 && time.cache_bytes == 0.0;
+}
+
+FlopsPerByte ridge_of(const std::vector<Record>& records, const Prepared& prepared) {
+    std::map<std::pair<Engine, DType>, double> flops;
+    for (const Record& record : records) flops[{record.work.engine, record.work.type}] += record.work.flops.value;
+    if (flops.empty()) return FlopsPerByte(0.0);
+    const auto most =
+        std::max_element(flops.begin(), flops.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const double flop_cost = prepared.limit().flop_cost(most->first.first, most->first.second);
+    const double byte_cost = prepared.limit().seconds_per_byte[index(Level::memory)];
+    return FlopsPerByte(flop_cost > 0.0 ? byte_cost / flop_cost : 0.0);
+}
+
+std::vector<GroupShare> share_out(const std::vector<Record>& records, double total) {
+    std::array<GroupShare, group_count> shares;
+    for (const Record& record : records) {
+        GroupShare& share = shares[index(record.group)];
+        share.limit += record.times.limit;
+        share.attainable += record.times.attainable;
+        share.flops += record.work.flops;
+        share.memory += record.work.at(Level::memory);
+    }
+    std::vector<GroupShare> result;
+    for (std::size_t i = 0; i < group_count; ++i) {
+        shares[i].group = static_cast<Group>(i);
+        shares[i].share = total > 0.0 ? shares[i].attainable.value / total : 0.0;
+        if (shares[i].attainable.value > 0.0 || shares[i].flops.value > 0.0) result.push_back(shares[i]);
+    }
+    return result;
+}
+
+StageReport report_stage(const Scenario& scenario, const Prepared& prepared, StageKind kind) {
+    StageReport report;
+    const Workload& workload = scenario.workload;
+    const model::Step step = step_of(workload, kind);
+    std::vector<OperatorTime> times(prepared.size());
+    report.kind = kind;
+    report.batch = workload.batch;
+    report.context = kind == StageKind::prefill ? workload.prompt + workload.cached : workload.decode_context();
+    report.tokens = 0.0;
+    for (const model::Sequences& group : step) report.tokens += group.count * group.new_tokens;
+    report.totals = prepared.evaluate(step, times);
+    report.times = times_of(report.totals.limit, report.totals.attainable);
+    report.features = prepared.features(step);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+        if (does_nothing(times[i])) continue;  // e.g. the decode form of an operator during prefill
+        const model::Operator& op = scenario.lowered.operators[i];
+        Record record;
+        record.name = op.name;
+        record.kind = op.kind;
+        record.group = op.group;
+        record.count = op.count;
+        record.work.engine = prepared.engine(i);
+        record.work.type = prepared.type(i);
+        record.work.flops = Flops(times[i].flops);
+        record.work.at(Level::memory) = Bytes(times[i].memory_bytes);
+        record.work.at(Level::cache) = Bytes(times[i].cache_bytes);
+        record.times = times_of(times[i].limit, times[i].attainable);
+        report.records.push_back(std::move(record));
+        report.details.push_back(times[i]);
+        report.operators.push_back(i);
+    }
+    report.ridge = ridge_of(report.records, prepared);
+    report.groups = share_out(report.records, report.times.attainable.value);
+    return report;
+}
+
+/// F31: the decode steps of a request one by one, the context growing by one token each; very long answers are sampled
+/// evenly, which is exact to rounding because a step's time is piecewise linear in its context.
+struct Decoding {
+    double limit = 0.0;
+    double attainable = 0.0;
+    double flops = 0.0;
+    double steps = 0.0;
+};
+
+Decoding decode_all(const Prepared& prepared, const Workload& workload) {
+    constexpr double most_samples = 20'000.0;
+    std::vector<OperatorTime> times(prepared.size());
+    Decoding sum;
+    sum.steps = workload.generate - 1.0;  // the first token comes out of the prefill
+    if (sum.steps <= 0.0) return sum;
+    const double samples = std::min(sum.steps, most_samples);
+    const double start = workload.prompt + workload.cached;
+    for (double i = 0.0; i < samples; ++i) {
+        const double token = samples == sum.steps ? i + 1.0 : std::floor((i + 0.5) * sum.steps / samples) + 1.0;
+        const std::array<model::Sequences, 1> step = {
+            {{model::Phase::decode, workload.batch, 1.0, start + token - 1.0, 1.0}}};
+        const StageTime stage = prepared.evaluate(step, times);
+        sum.limit += stage.limit;
+        sum.attainable += stage.attainable;
+        sum.flops += stage.flops;
+    }
+    const double weight = sum.steps / samples;
+    sum.limit *= weight;
+    sum.attainable *= weight;
+    sum.flops *= weight;
+    return sum;
+}
+
+RequestMetrics request_metrics(const Scenario& scenario, const Prepared& prepared) {
+    const Workload& workload = scenario.workload;
+    std::vector<OperatorTime> times(prepared.size());
+    const StageTime prefill = prepared.evaluate(step_of(workload, StageKind::prefill), times);
+    const Decoding decoding = decode_all(prepared, workload);
+    RequestMetrics metrics;
+    metrics.ttft = times_of(prefill.limit, prefill.attainable);
+    metrics.request = times_of(prefill.limit + decoding.limit, prefill.attainable + decoding.attainable);
+    if (decoding.steps > 0.0) {
+        metrics.tpot = times_of(decoding.limit / decoding.steps, decoding.attainable / decoding.steps);
+        if (scenario.device.power) {
+            metrics.joules_per_token = scenario.device.power->value * metrics.tpot.expected.value / workload.batch;
+        }
+    }
+    return metrics;
+}
+
+void note_stand_ins(const Scenario& scenario, const Prepared& prepared, std::vector<std::string>& notes) {
+    std::set<std::string> said;
+    bool unpriced = false;
+    for (std::size_t i = 0; i < prepared.size(); ++i) {
+        const model::Operator& op = scenario.lowered.operators[i];
+        if (op.engine != Engine::matrix) continue;
+        if (!prepared.priced(i)) {
+            unpriced = true;
+        } else if (prepared.type(i) != op.type) {
+            said.insert(scenario.device.name + " has no " + std::string(name(op.type)) +
+                        " engine: such products are computed in " + std::string(name(prepared.type(i))));
+        }
+    }
+    notes.insert(notes.end(), said.begin(), said.end());
+    if (unpriced)
+        notes.push_back("no compute rate is published for " + scenario.device.name +
+                        ": only its memory limits are counted");
+}
+
+}  // namespace
+
+Report predict(const Scenario& scenario) {
+    const Prepared prepared(scenario.lowered, scenario.device);
+    Report report;
+    report.fit = fit(scenario.lowered, scenario.device, scenario.workload, scenario.longest_context);
+    report.parameters = model::count_parameters(scenario.lowered);
+    report.kv_bytes_per_token = model::kv_bytes_per_token(scenario.lowered);
+    report.measured_ceilings = has_measured_ceilings(scenario.device);
+    for (const StageKind stage : scenario.workload.stages)
+        report.stages.push_back(report_stage(scenario, prepared, stage));
+    report.metrics = request_metrics(scenario, prepared);
+    report.notes = scenario.notes;
+    note_stand_ins(scenario, prepared, report.notes);
+    if (!report.measured_ceilings) {
+        report.notes.push_back("no measured ceilings for " + scenario.device.name +
+                               ": attainable uses datasheet figures, operators one after another");
+    }
+    report.notes.emplace_back(
+        "expected equals attainable: kernel start-up, tile waves and sustained clocks are not priced yet");
+    const double longest = scenario.workload.prompt + scenario.workload.cached + scenario.workload.generate;
+    if (scenario.longest_context > 0.0 &&
+        std::max(longest, scenario.workload.decode_context()) > scenario.longest_context) {
+        report.notes.push_back("the context is longer than the " +
+                               std::to_string(static_cast<long long>(scenario.longest_context)) +
+                               " tokens the model was made for");
+    }
+    return report;
+}
+
+}  // namespace roofline::predict

@@ -1,0 +1,80 @@
+// The answer to `predict`: the scenario, whether it fits, every operator of every stage, what a request sees. A plain
+// value; tables, JSON and charts are made of it elsewhere.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "roofline/core/device.hpp"
+#include "roofline/core/record.hpp"
+#include "roofline/model/operators.hpp"
+#include "roofline/predict/fit.hpp"
+#include "roofline/predict/prepared.hpp"
+#include "roofline/predict/workload.hpp"
+
+namespace roofline::predict {
+
+/// What is predicted: a model already lowered under its types, on a device, for a workload.
+struct Scenario {
+    std::string model_name;
+    std::string model_title;
+    std::string weight_types;  // "bf16", "fp8_block + bf16"
+    std::string activation_type;
+    std::string kv_type;
+    double longest_context = 0.0;
+    model::Lowered lowered;
+    Device device;
+    Workload workload;
+    std::vector<std::string> notes;
+};
+
+struct GroupShare {
+    Group group = Group::other;
+    Seconds limit{};
+    Seconds attainable{};
+    Flops flops{};
+    Bytes memory{};
+    double share = 0.0;  // of the stage's expected time
+};
+
+struct StageReport {
+    StageKind kind = StageKind::decode;
+    double batch = 1.0;
+    double tokens = 1.0;  // new tokens in the step, over all sequences
+    double context = 0.0;
+    StageTime totals;
+    Times times;
+    FlopsPerByte ridge{};  // of the engine that does most of the flops
+    std::vector<Record> records;
+    std::vector<OperatorTime> details;   // one per record
+    std::vector<std::size_t> operators;  // index of each record's operator in the lowered model
+    std::vector<GroupShare> groups;
+    model::FeatureValues features{};
+
+    double tokens_per_second(Seconds time) const { return time.value > 0.0 ? produced() / time.value : 0.0; }
+    /// Prefill is counted in prompt tokens, decode in written ones.
+    double produced() const { return kind == StageKind::decode ? batch : tokens; }
+};
+
+struct RequestMetrics {
+    Times ttft;
+    Times tpot;  // mean over the written tokens, the context growing
+    Times request;
+    std::optional<double> joules_per_token;  // at the device's rated power
+    std::optional<double> mfu;               // of decode's and prefill's expected time together
+};
+
+struct Report {
+    Fit fit;
+    std::vector<StageReport> stages;
+    RequestMetrics metrics;
+    model::ParameterCount parameters;
+    double kv_bytes_per_token = 0.0;
+    bool measured_ceilings = false;
+    std::vector<std::string> notes;
+};
+
+Report predict(const Scenario& scenario);
+
+}  // namespace roofline::predict

@@ -1,0 +1,320 @@
+#include "roofline/render/predict_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "roofline/render/numbers.hpp"
+#include "roofline/render/table.hpp"
+
+namespace roofline::render {
+namespace {
+
+using predict::Report;
+using predict::Scenario;
+using predict::StageKind;
+using predict::StageReport;
+
+std::string fit_line(const predict::Fit& fit) {
+    std::string line = fmt::format("{} weights + {} KV and state + {} activations = {}", bytes(fit.weights),
+                                   bytes(fit.kv), bytes(fit.activations), bytes(fit.total()));
+    if (!fit.capacity) return line + "; the device's memory size is not known";
+    line += fmt::format(" of {}", bytes(*fit.capacity));
+    if (!fit.fits) return "DOES NOT FIT: " + line + fmt::format(", {} too much", bytes(fit.total() - *fit.capacity));
+    if (fit.largest_batch) line += fmt::format("; largest batch {}", grouped(*fit.largest_batch));
+    if (fit.longest_context) line += fmt::format(", longest context {}", grouped(*fit.longest_context));
+    return line;
+}
+
+std::string workload_line(const predict::Workload& workload) {
+    std::string line = fmt::format("batch {}, prompt {}", grouped(workload.batch), grouped(workload.prompt));
+    if (workload.cached > 0.0) line += fmt::format(" after a cached prefix of {}", grouped(workload.cached));
+    line += fmt::format(", decode at context {}, {} tokens written", grouped(workload.decode_context()),
+                        grouped(workload.generate));
+    if (workload.chunk > 0.0) line += fmt::format(", chunks of {}", grouped(workload.chunk));
+    return line;
+}
+
+std::string stage_title(const StageReport& stage) {
+    switch (stage.kind) {
+        case StageKind::prefill:
+            return fmt::format("prefill of {} tokens", grouped(stage.tokens));
+        case StageKind::decode:
+            return fmt::format("decode step, batch {}, context {}", grouped(stage.batch), grouped(stage.context));
+        case StageKind::mixed:
+            return fmt::format("mixed step, {} prompt tokens beside {} decoding at context {}",
+                               grouped(stage.tokens - stage.batch), grouped(stage.batch), grouped(stage.context));
+    }
+    return "";
+}
+
+Table operator_table(const StageReport& stage) {
+    Table table{{{"operator", Align::left},
+                 {"x"},
+                 {"FLOPs"},
+                 {"memory"},
+                 {"on chip"},
+                 {"FLOP/B"},
+                 {"bound", Align::left},
+                 {"limit"},
+                 {"attainable"},
+                 {"share"}},
+                {}};
+    for (std::size_t i = 0; i < stage.records.size(); ++i) {
+        const Record& record = stage.records[i];
+        table.rows.push_back(
+            {record.name, fmt::format("{:g}", record.count), flops(record.work.flops),
+             bytes(record.work.at(Level::memory)), bytes(record.work.at(Level::cache)),
+             intensity(FlopsPerByte(stage.details[i].intensity)), std::string(name(stage.details[i].bound)),
+             time(record.times.limit), time(record.times.attainable),
+             percent(stage.times.attainable.value > 0.0 ? record.times.attainable.value / stage.times.attainable.value
+                                                        : 0.0)});
+    }
+    return table;
+}
+
+std::string stage_summary(const StageReport& stage) {
+    const auto rate = [&](Seconds t) { return plain(stage.tokens_per_second(t)); };
+    std::string text = fmt::format(
+        "{}-bound: {} FLOP/B against a ridge of {} FLOP/B; {} and {} of memory traffic ({} weights, {} KV)\n",
+        name(stage.totals.bound), intensity(FlopsPerByte(stage.totals.intensity)), intensity(stage.ridge),
+        flops(Flops(stage.totals.flops)), bytes(Bytes(stage.totals.memory_bytes)),
+        bytes(Bytes(stage.totals.weight_bytes)), bytes(Bytes(stage.totals.kv_bytes)));
+    text += fmt::format("limit {} ({} tokens/s), attainable {} ({} tokens/s), expected {} ({} tokens/s)\n",
+                        time(stage.times.limit), rate(stage.times.limit), time(stage.times.attainable),
+                        rate(stage.times.attainable), time(stage.times.expected), rate(stage.times.expected));
+    return text;
+}
+
+std::string group_line(const StageReport& stage) {
+    std::vector<const predict::GroupShare*> groups;
+    for (const auto& group : stage.groups) groups.push_back(&group);
+    std::stable_sort(groups.begin(), groups.end(), [](const auto* a, const auto* b) { return a->share > b->share; });
+    std::string line;
+    for (const auto* group : groups) {
+        if (group->share < 0.0005) continue;
+        line += fmt::format("{}{} {}", line.empty() ? "" : ", ", name(group->group), percent(group->share));
+    }
+    return line;
+}
+
+std::string metrics_text(const Scenario& scenario, const Report& report) {
+    const auto& m = report.metrics;
+    std::string text = fmt::format("time to first token {} (limit {})", time(m.ttft.expected), time(m.ttft.limit));
+    if (m.tpot.expected.value > 0.0) {
+        text += fmt::format(", per further token {} (limit {}), {} output tokens/s\n", time(m.tpot.expected),
+                            time(m.tpot.limit), plain(scenario.workload.batch / m.tpot.expected.value));
+        text += fmt::format("whole request of {} + {} tokens {} (limit {})", grouped(scenario.workload.prompt),
+                            grouped(scenario.workload.generate), time(m.request.expected), time(m.request.limit));
+        if (m.joules_per_token) text += fmt::format(", {} a token at rated power", with_unit(*m.joules_per_token, "J"));
+    }
+    return text + "\n";
+}
+
+std::string header(const Scenario& scenario, const Report& report) {
+    std::string text = fmt::format("{} on {}\n", scenario.model_title, scenario.device.title);
+    text += fmt::format("  model    {} parameters", grouped(report.parameters.total));
+    if (report.parameters.active + report.parameters.embedding < 0.999 * report.parameters.total)
+        text += fmt::format(", {} active", grouped(report.parameters.active));
+    text += fmt::format("; weights {}, activations {}, KV cache {} ({} a token)\n", scenario.weight_types,
+                        scenario.activation_type, scenario.kv_type, bytes(Bytes(report.kv_bytes_per_token)));
+    text += fmt::format("  work     {}\n", workload_line(scenario.workload));
+    text += fmt::format("  fit      {}\n", fit_line(report.fit));
+    return text;
+}
+
+std::string filled(const std::string& text, const StageReport& stage, bool numbers,
+                   const std::vector<model::Feature>& features) {
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '{') {
+            result += text[i];
+            continue;
+        }
+        const std::size_t end = text.find('}', i);
+        const auto feature = static_cast<std::size_t>(std::stoi(text.substr(i + 1, end - i - 1)));
+        result += numbers ? fmt::format("{}", stage.features[feature]) : model::describe(features[feature]);
+        i = end;
+    }
+    return result;
+}
+
+}  // namespace
+
+std::string predict_text(const Scenario& scenario, const Report& report) {
+    std::string text = header(scenario, report);
+    for (const StageReport& stage : report.stages) {
+        text += fmt::format("\n{}\n", stage_title(stage));
+        text += as_text(operator_table(stage), "  ");
+        text += "  by group: " + group_line(stage) + "\n";
+        std::string summary = stage_summary(stage);
+        text += "  " + summary.insert(summary.find('\n') + 1, "  ");
+    }
+    text += "\nrequest\n";
+    std::string metrics = metrics_text(scenario, report);
+    std::size_t at = 0;
+    while (at < metrics.size()) {
+        const std::size_t end = metrics.find('\n', at);
+        text += "  " + metrics.substr(at, end - at + 1);
+        at = end + 1;
+    }
+    if (!report.notes.empty()) text += "\nnotes\n";
+    for (const std::string& note : report.notes) text += "  - " + note + "\n";
+    return text;
+}
+
+std::string predict_markdown(const Scenario& scenario, const Report& report) {
+    std::string text = fmt::format("# {} on {}\n\n- {}\n- {}\n", scenario.model_title, scenario.device.title,
+                                   workload_line(scenario.workload), fit_line(report.fit));
+    for (const StageReport& stage : report.stages) {
+        text += fmt::format("\n## {}\n\n", stage_title(stage));
+        text += as_markdown(operator_table(stage));
+        text += "\n" + stage_summary(stage);
+    }
+    text += "\n## request\n\n" + metrics_text(scenario, report);
+    if (!report.notes.empty()) text += "\n## notes\n\n";
+    for (const std::string& note : report.notes) text += "- " + note + "\n";
+    return text;
+}
+
+std::string predict_csv(const Report& report) {
+    Table table{{{"stage"},
+                 {"name"},
+                 {"kind"},
+                 {"group"},
+                 {"count"},
+                 {"engine"},
+                 {"type"},
+                 {"flops"},
+                 {"memory_bytes"},
+                 {"cache_bytes"},
+                 {"intensity"},
+                 {"bound"},
+                 {"limit_s"},
+                 {"attainable_s"},
+                 {"expected_s"}},
+                {}};
+    for (const StageReport& stage : report.stages) {
+        for (std::size_t i = 0; i < stage.records.size(); ++i) {
+            const Record& record = stage.records[i];
+            const auto number = [](double value) { return fmt::format("{}", value); };
+            table.rows.push_back({std::string(name(stage.kind)), record.name, std::string(name(record.kind)),
+                                  std::string(name(record.group)), number(record.count),
+                                  std::string(name(record.work.engine)), std::string(name(record.work.type)),
+                                  number(record.work.flops.value), number(record.work.at(Level::memory).value),
+                                  number(record.work.at(Level::cache).value), number(stage.details[i].intensity),
+                                  std::string(name(stage.details[i].bound)), number(record.times.limit.value),
+                                  number(record.times.attainable.value), number(record.times.expected.value)});
+        }
+    }
+    return as_csv(table);
+}
+
+std::string explain(const Scenario& scenario, const Report& report) {
+    const Roofs roofs = limit_roofs(scenario.device);
+    const auto& features = scenario.lowered.features;
+    std::string text = header(scenario, report);
+    text += "\nF-numbers are formulas of docs/method.md.\n";
+    for (const StageReport& stage : report.stages) {
+        text += fmt::format("\n=== {} ===\n", stage_title(stage));
+        for (std::size_t i = 0; i < stage.records.size(); ++i) {
+            const Record& record = stage.records[i];
+            const predict::OperatorTime& detail = stage.details[i];
+            const model::Operator& op = scenario.lowered.operators[stage.operators[i]];
+            const double count = record.count;
+            text +=
+                fmt::format("\n{}{}\n", record.name, count > 1.0 ? fmt::format("  (one of {:g} layers)", count) : "");
+            text += fmt::format("  shapes     {}\n", filled(op.shape, stage, true, features));
+            if (detail.flops > 0.0) {
+                text += fmt::format("  FLOPs      {} = {}   [{}]\n", filled(op.flops_text, stage, false, features),
+                                    flops(Flops(detail.flops / count)), op.formula);
+                text += fmt::format("             {} = {}\n", filled(op.flops_text, stage, true, features),
+                                    grouped(detail.flops / count));
+            } else {
+                text += fmt::format("  FLOPs      none   [{}]\n", op.formula);
+            }
+            if (detail.weight_bytes > 0.0)
+                text += fmt::format("  weights    {} B   [F4]\n", grouped(detail.weight_bytes / count));
+            if (detail.kv_bytes > 0.0) {
+                text += fmt::format("  cache      {}{} B\n",
+                                    op.bytes_text.empty() ? "" : filled(op.bytes_text, stage, true, features) + " = ",
+                                    grouped(detail.kv_bytes / count));
+            }
+            const double activations =
+                (detail.memory_bytes - detail.weight_bytes - detail.kv_bytes + detail.cache_bytes) / count;
+            if (activations > 0.5)
+                text += fmt::format("  activations {} B, {}   [F34]\n", grouped(activations),
+                                    detail.cache_bytes > 0.0 ? "stay on the chip" : "through memory");
+            const double flop_cost = roofs.flop_cost(record.work.engine, record.work.type);
+            const double byte_cost = roofs.seconds_per_byte[index(Level::memory)];
+            if (detail.flops > 0.0 && detail.memory_bytes > 0.0) {
+                text +=
+                    fmt::format("  intensity  {} / {} = {} FLOP/B   [F2]\n", flops(Flops(detail.flops / count)),
+                                bytes(Bytes(detail.memory_bytes / count)), intensity(FlopsPerByte(detail.intensity)));
+            }
+            if (flop_cost > 0.0 && detail.flops > 0.0) {
+                text += fmt::format("  ridge      {} {} at {} / {} = {} FLOP/B   [F3]\n", name(record.work.engine),
+                                    name(record.work.type), with_unit(1.0 / flop_cost, "FLOP/s"),
+                                    with_unit(1.0 / byte_cost, "B/s"), intensity(FlopsPerByte(byte_cost / flop_cost)));
+            }
+            std::string sides;
+            if (detail.flops > 0.0 && flop_cost > 0.0)
+                sides += fmt::format("compute {}", time(Seconds(detail.flops / count * flop_cost)));
+            if (detail.memory_bytes > 0.0)
+                sides += fmt::format("{}memory {}", sides.empty() ? "" : ", ",
+                                     time(Seconds(detail.memory_bytes / count * byte_cost)));
+            if (sides.empty()) sides = "nothing with a published ceiling: 0 s";
+            text += fmt::format(
+                "  time       {}: {}-bound, limit {}{}   [F1]\n", sides, name(detail.bound),
+                time(Seconds(detail.limit / count)),
+                count > 1.0 ? fmt::format(" each, {} for all {:g}", time(Seconds(detail.limit)), count) : "");
+        }
+        text += fmt::format(
+            "\nstage\n  compute and memory summed over all operators, as if everything overlapped: {}   [F18]\n",
+            time(stage.times.limit));
+        text += fmt::format("  operators one after another under measured ceilings where known: {}   [F19]\n  {}",
+                            time(stage.times.attainable), stage_summary(stage));
+    }
+    return text;
+}
+
+std::string changes(const Report& before, const Report& after, const std::string& what) {
+    std::string text = fmt::format("\nwhat {} changes\n", what);
+    for (std::size_t s = 0; s < after.stages.size() && s < before.stages.size(); ++s) {
+        const StageReport& old_stage = before.stages[s];
+        const StageReport& new_stage = after.stages[s];
+        const double ratio = new_stage.times.attainable.value > 0.0
+                                 ? old_stage.times.attainable.value / new_stage.times.attainable.value
+                                 : 1.0;
+        const bool same = std::fabs(ratio - 1.0) < 5e-4;
+        text += fmt::format("  {:8} {} -> {} ", name(new_stage.kind), time(old_stage.times.attainable),
+                            time(new_stage.times.attainable));
+        if (same) {
+            text += fmt::format("did not change: {} holds it back\n", name(old_stage.totals.bound));
+        } else {
+            text += fmt::format("({}x {}), {}-bound{}\n", plain(ratio > 1.0 ? ratio : 1.0 / ratio),
+                                ratio > 1.0 ? "faster" : "slower", name(new_stage.totals.bound),
+                                new_stage.totals.bound == old_stage.totals.bound
+                                    ? ""
+                                    : fmt::format(" (was {}-bound)", name(old_stage.totals.bound)));
+        }
+        std::vector<std::string> unchanged;
+        double share = 0.0;
+        for (std::size_t i = 0; i < new_stage.records.size() && i < old_stage.records.size(); ++i) {
+            const double was = old_stage.records[i].times.attainable.value;
+            if (was > 0.0 && std::fabs(new_stage.records[i].times.attainable.value / was - 1.0) < 5e-4) {
+                unchanged.push_back(new_stage.records[i].name);
+                share += was / old_stage.times.attainable.value;
+            }
+        }
+        if (!same && !unchanged.empty()) {
+            text += fmt::format("           unchanged: {} of {} operators, {} of the old time", unchanged.size(),
+                                new_stage.records.size(), percent(share));
+            text += unchanged.size() <= 4 ? fmt::format(" ({})\n", fmt::join(unchanged, ", ")) : "\n";
+        }
+    }
+    return text;
+}
+
+}  // namespace roofline::render

@@ -1,0 +1,20 @@
+// The answer to `predict` for people: as text, Markdown and CSV; and its arithmetic, line by line.
+#pragma once
+
+#include <string>
+
+#include "roofline/predict/report.hpp"
+
+namespace roofline::render {
+
+std::string predict_text(const predict::Scenario& scenario, const predict::Report& report);
+std::string predict_markdown(const predict::Scenario& scenario, const predict::Report& report);
+std::string predict_csv(const predict::Report& report);
+
+/// The derivation a lecturer would write on the board, operator by operator.
+std::string explain(const predict::Scenario& scenario, const predict::Report& report);
+
+/// What a change of figures did to each stage, and what it left alone.
+std::string changes(const predict::Report& before, const predict::Report& after, const std::string& what);
+
+}  // namespace roofline::render
