@@ -1,0 +1,210 @@
+#include "roofline/io/device_file.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "roofline/io/units.hpp"
+
+namespace roofline::io {
+namespace {
+
+constexpr std::string_view device_schema = "roofline.device/1";
+constexpr auto known_keys =
+    std::to_array<std::string_view>({"schema", "name", "title", "vendor", "year", "kind", "aliases", "status",
+                                     "engines", "memory", "links", "power", "ceilings", "sources", "notes", "context"});
+
+std::optional<DType> engine_type(std::string_view key) {
+    for (const DType type : all_dtypes) {
+        if (name(type) == key) return type;
+    }
+    return std::nullopt;
+}
+
+class Reader {
+  public:
+    explicit Reader(Device& device) : device_(device) {}
+
+    std::optional<Figure> figure(Fields& parent, std::string_view key, Dimension dimension) {
+        if (!parent.has(key)) return std::nullopt;
+        Fields fields = parent.child(key);
+        Figure figure;
+        const std::string unit = fields.text("unit");
+        const auto factor = unit_factor(unit, dimension);
+        if (!factor) fields.complain("unit", fmt::format("is \"{}\", expected {}", unit, expected_units(dimension)));
+        figure.value = fields.positive("value") * factor.value_or(1.0);
+        figure.source = fields.text("source");
+        figure.note = fields.text_or("note", "");
+        if (!device_.sources.contains(figure.source)) {
+            fields.complain("source",
+                            fmt::format("is \"{}\", which the file's \"sources\" do not list", figure.source));
+        }
+        return figure;
+    }
+
+    void sources(Fields& file) {
+        Fields sources = file.child("sources");
+        for (const std::string& id : sources.keys()) {
+            Fields entry = sources.child(id);
+            const std::string kind = entry.text("kind");
+            Source source;
+            bool known = false;
+            for (const SourceKind candidate :
+                 {SourceKind::vendor, SourceKind::measured, SourceKind::derived, SourceKind::assumed}) {
+                if (name(candidate) == kind) {
+                    source.kind = candidate;
+                    known = true;
+                }
+            }
+            if (!known)
+                entry.complain("kind", fmt::format("is \"{}\", expected vendor, measured, derived or assumed", kind));
+            source.title = entry.text("title");
+            source.date = entry.text_or("date", "");
+            device_.sources[id] = source;
+        }
+    }
+
+    void engines(Fields& file) {
+        for (Fields& engine : file.children("engines")) {
+            const std::string id = engine.text("id");
+            if (id != "matrix" && id != "vector") {
+                engine.complain("id", fmt::format("is \"{}\", expected matrix or vector", id));
+                return;
+            }
+            Fields rates = engine.child("rates");
+            for (const std::string& key : rates.keys()) {
+                const auto type = engine_type(key);
+                if (!type) {
+                    rates.complain(key,
+                                   "is not a number type of an engine: expected fp64, fp32, tf32, bf16, fp16, fp8, "
+                                   "fp4, int8 or int4");
+                    return;
+                }
+                device_.rates[index(id == "matrix" ? Engine::matrix : Engine::vector)][index(*type)] =
+                    figure(rates, key, Dimension::flops_per_second);
+            }
+        }
+    }
+
+    void levels(Fields& file, std::string_view key, std::initializer_list<Level> allowed) {
+        for (Fields& entry : file.children(key)) {
+            const std::string id = entry.text("id");
+            const auto level =
+                std::find_if(allowed.begin(), allowed.end(), [&](Level candidate) { return name(candidate) == id; });
+            if (level == allowed.end()) {
+                entry.complain("id", fmt::format("is \"{}\", which is not a level that {} may list", id, key));
+                return;
+            }
+            MemoryLevel& result = device_.levels[index(*level)].emplace();
+            result.technology = entry.text_or("technology", "");
+            result.capacity = figure(entry, "capacity", Dimension::bytes);
+            result.bandwidth = figure(entry, "bandwidth", Dimension::bytes_per_second);
+            result.topology = entry.text_or("topology", "");
+            result.links = static_cast<int>(entry.count_or("links", 0.0));
+        }
+    }
+
+    void ceilings(Fields& file) {
+        if (!file.has("ceilings")) return;
+        Fields ceilings = file.child("ceilings");
+        for (const std::string& path : ceilings.keys()) {
+            const bool bandwidth = path.ends_with(".bandwidth");
+            const auto dot = path.find('.');
+            const bool engine = path.starts_with("matrix.") || path.starts_with("vector.");
+            if (!bandwidth && !(engine && engine_type(std::string_view(path).substr(dot + 1)))) {
+                ceilings.complain(path, "is not a ceiling: expected e.g. memory.bandwidth or matrix.bf16");
+                return;
+            }
+            if (const auto found =
+                    figure(ceilings, path, bandwidth ? Dimension::bytes_per_second : Dimension::flops_per_second)) {
+                device_.ceilings[path] = *found;
+            }
+        }
+    }
+
+  private:
+    Device& device_;
+};
+
+Json figure_json(const Figure& figure, std::string_view unit) {
+    Json json = {{"value", figure.value}, {"unit", unit}, {"source", figure.source}};
+    if (!figure.note.empty()) json["note"] = figure.note;
+    return json;
+}
+
+}  // namespace
+
+Result<Device> read_device(std::string_view text, std::string_view file) {
+    const auto json = parse_json(text, file);
+    if (!json) return std::unexpected(json.error());
+    std::optional<Problem> problem;
+    Fields fields(*json, std::string(file), "", problem);
+    const std::string schema = fields.text("schema");
+    if (schema != device_schema)
+        fields.complain("schema", fmt::format("is \"{}\", expected \"{}\"", schema, device_schema));
+    for (const std::string& key : fields.keys()) {
+        if (std::find(known_keys.begin(), known_keys.end(), key) == known_keys.end())
+            fields.complain(key, "is not a key of a device file");
+    }
+    Device device;
+    Reader reader(device);
+    reader.sources(fields);
+    device.name = fields.text("name");
+    device.title = fields.text_or("title", device.name);
+    device.vendor = fields.text_or("vendor", "");
+    device.kind = fields.text_or("kind", "");
+    device.status = fields.text_or("status", "");
+    device.year = static_cast<int>(fields.count_or("year", 0.0));
+    device.aliases = fields.texts("aliases");
+    device.notes = fields.texts("notes");
+    reader.engines(fields);
+    reader.levels(fields, "memory", {Level::memory, Level::cache, Level::host});
+    reader.levels(fields, "links", {Level::peer});
+    device.power = reader.figure(fields, "power", Dimension::watts);
+    reader.ceilings(fields);
+    if (!problem && device.bandwidth(Level::memory) == nullptr)
+        fields.complain("memory", "has no level \"memory\" with a bandwidth");
+    if (problem) return std::unexpected(*problem);
+    return device;
+}
+
+Json write_device(const Device& device) {
+    Json json = {{"schema", device_schema},  {"name", device.name}, {"title", device.title},
+                 {"vendor", device.vendor},  {"year", device.year}, {"kind", device.kind},
+                 {"aliases", device.aliases}};
+    if (!device.status.empty()) json["status"] = device.status;
+    json["engines"] = Json::array();
+    for (const Engine engine : {Engine::matrix, Engine::vector}) {
+        Json rates = Json::object();
+        for (const DType type : all_dtypes) {
+            if (const auto& rate = device.rate(engine, type))
+                rates[std::string(name(type))] = figure_json(*rate, "FLOP/s");
+        }
+        if (!rates.empty()) json["engines"].push_back({{"id", name(engine)}, {"rates", rates}});
+    }
+    json["memory"] = Json::array();
+    json["links"] = Json::array();
+    for (const Level level : all_levels) {
+        const auto& found = device.level(level);
+        if (!found) continue;
+        Json entry = {{"id", name(level)}, {"technology", found->technology}};
+        if (found->capacity) entry["capacity"] = figure_json(*found->capacity, "B");
+        if (found->bandwidth) entry["bandwidth"] = figure_json(*found->bandwidth, "B/s");
+        if (!found->topology.empty()) entry["topology"] = found->topology;
+        if (found->links > 0) entry["links"] = found->links;
+        json[level == Level::peer ? "links" : "memory"].push_back(entry);
+    }
+    if (device.power) json["power"] = figure_json(*device.power, "W");
+    for (const auto& [path, ceiling] : device.ceilings) {
+        json["ceilings"][path] = figure_json(ceiling, path.ends_with(".bandwidth") ? "B/s" : "FLOP/s");
+    }
+    json["sources"] = Json::object();
+    for (const auto& [id, source] : device.sources) {
+        json["sources"][id] = {{"kind", name(source.kind)}, {"title", source.title}, {"date", source.date}};
+    }
+    if (!device.notes.empty()) json["notes"] = device.notes;
+    return json;
+}
+
+}  // namespace roofline::io

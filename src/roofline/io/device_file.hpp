@@ -1,0 +1,25 @@
+// A device as a JSON file: the same format for the built-in devices and for what `measure` writes.
+//
+//   { "schema": "roofline.device/1", "name", "title", "vendor", "year", "kind", "aliases": [], "status"?,
+//     "engines": [ { "id": "matrix" | "vector", "rates": { "fp16": FIGURE, ... } } ],
+//     "memory":  [ { "id": "memory" | "cache" | "host", "technology", "capacity"?: FIGURE, "bandwidth"?: FIGURE } ],
+//     "links":   [ { "id": "peer", "technology", "topology", "links"?, "bandwidth"?: FIGURE } ],    per direction
+//     "power"?: FIGURE, "ceilings"?: { "memory.bandwidth": FIGURE, "matrix.bf16": FIGURE },          measured
+//     "sources": { ID: { "kind": "vendor" | "measured" | "derived" | "assumed", "title", "date" } }, "notes"?: [] }
+//   FIGURE: { "value", "unit", "source": ID, "note"? }
+#pragma once
+
+#include <string_view>
+
+#include "roofline/core/device.hpp"
+#include "roofline/core/problem.hpp"
+#include "roofline/io/fields.hpp"
+
+namespace roofline::io {
+
+Result<Device> read_device(std::string_view text, std::string_view file);
+
+/// Figures in base units, so that reading it back gives the same device to the last bit.
+Json write_device(const Device& device);
+
+}  // namespace roofline::io

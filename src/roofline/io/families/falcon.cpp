@@ -1,0 +1,41 @@
+// Falcon: attention and FFN side by side, few KV heads, LayerNorm with bias.
+#include "roofline/io/family.hpp"
+#include "roofline/model/ffn/dense.hpp"
+
+namespace roofline::io {
+namespace {
+
+void read(Fields& config, model::Architecture& architecture) {
+    read_trunk(config, architecture, true);
+    architecture.norm = model::NormKind::layer_norm;
+    const bool newer = config.flag("new_decoder_architecture", false);
+    const bool parallel = newer || config.flag("parallel_attn", true);
+    model::GqaShape shape = read_gqa(config);
+    if (newer) {
+        shape.kv_heads = config.size_of_any({"num_kv_heads", "num_key_value_heads"});
+    } else {
+        shape.kv_heads = config.flag("multi_query", true) ? 1.0 : shape.heads;
+    }
+    shape.qkv_bias = shape.out_bias = config.flag("bias", false);
+    shape.rotary = !config.flag("alibi", false);
+    const double width =
+        config.size_or("ffn_hidden_size", config.size_or("intermediate_size", 4.0 * architecture.hidden));
+    const std::size_t layers = read_layer_count(config);
+    for (std::size_t i = 0; i < layers && !config.failed(); ++i) {
+        add_layer(architecture, "full", [&] {
+            model::LayerKind kind = pre_norm_layer(
+                block<model::Gqa>(shape),
+                block<model::Dense>(model::DenseShape{.width = width, .gated = false, .bias = shape.qkv_bias}));
+            kind.parallel = parallel;
+            kind.norm_before_ffn = newer || !parallel;
+            return kind;
+        });
+    }
+}
+
+}  // namespace
+
+extern const Family falcon_family;
+const Family falcon_family{{"falcon", "RefinedWeb", "RefinedWebModel"}, read};
+
+}  // namespace roofline::io

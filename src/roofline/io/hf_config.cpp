@@ -1,0 +1,86 @@
+#include "roofline/io/hf_config.hpp"
+
+#include <fmt/format.h>
+
+#include "roofline/io/family.hpp"
+#include "roofline/io/quantization.hpp"
+
+namespace roofline::io {
+namespace {
+
+/// Vision-language models nest the language model under one of these.
+const char* language_key(const Json& config) {
+    for (const char* key : {"text_config", "language_config", "llm_config"}) {
+        const auto found = config.find(key);
+        if (found != config.end() && found->is_object()) return key;
+    }
+    return nullptr;
+}
+
+/// Said once for the whole model, meant for the language part too.
+Json with_outer_defaults(Json language, const Json& whole) {
+    for (const char* key : {"tie_word_embeddings", "model_type", "vocab_size"}) {
+        if (!language.contains(key) && whole.contains(key)) language[key] = whole[key];
+    }
+    return language;
+}
+
+const Family* guess_family(const Fields& config) {
+    for (const char* experts : {"num_experts", "num_local_experts", "n_routed_experts"}) {
+        if (config.has(experts)) return find_family(config.has("kv_lora_rank") ? "deepseek_v3" : "mixtral");
+    }
+    return find_family(config.has("kv_lora_rank") ? "deepseek_v3" : "llama");
+}
+
+void add_notes(const Json& whole, Fields& language, std::vector<std::string>& notes) {
+    for (const char* tower : {"vision_config", "audio_config"}) {
+        const auto found = whole.find(tower);
+        if (found != whole.end() && found->is_object()) {
+            notes.push_back(fmt::format("language part only: what {} describes is not counted", tower));
+        }
+    }
+    for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"}) {
+        if (language.count_or(key, 0.0) > 0.0) {
+            notes.emplace_back("multi-token prediction layers are not counted");
+            break;
+        }
+    }
+}
+
+}  // namespace
+
+Result<HfModel> read_hf_config(const Json& config, std::string_view file) {
+    if (!config.is_object()) return fail(fmt::format("{}: the file is {}, expected an object", file, describe(config)));
+    const char* key = language_key(config);
+    const Json language = key == nullptr ? config : with_outer_defaults(config[key], config);
+
+    std::optional<Problem> problem;
+    Fields fields(language, std::string(file), key == nullptr ? "" : key, problem);
+    HfModel model;
+    model::Architecture& architecture = model.architecture;
+    const std::string type = fields.text_or("model_type", "");
+    architecture.family = type;
+    const Family* family = find_family(type);
+    if (family == nullptr && key != nullptr && config.contains("model_type") && config["model_type"].is_string()) {
+        family = find_family(config["model_type"].get<std::string>());
+    }
+    if (family == nullptr) {
+        family = guess_family(fields);
+        architecture.notes.push_back(
+            type.empty() ? "the config names no model_type: read as Llama-like"
+                         : fmt::format("model_type \"{}\" is not known here: read by its Llama-like fields", type));
+    }
+    family->read(fields, architecture);
+    if (!problem && architecture.layers.empty()) fields.complain("num_hidden_layers", "gives no layers");
+    if (problem) return std::unexpected(*problem);
+
+    add_notes(config, fields, architecture.notes);
+    CheckpointTypes types = read_types(fields, config, architecture, architecture.notes);
+    if (problem) return std::unexpected(*problem);
+    model.types = std::move(types.plan);
+    model.types_summary = std::move(types.summary);
+    architecture.dtype = model.types.stream;
+    return model;
+}
+
+}  // namespace roofline::io

@@ -1,0 +1,194 @@
+#include "roofline/io/model_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "roofline/io/hf_config.hpp"
+#include "roofline/io/tensor_roles.hpp"
+#include "roofline/model/lowering.hpp"
+
+namespace roofline::io {
+namespace {
+
+constexpr std::string_view model_schema = "roofline.model/1";
+
+std::optional<PublishedCount> read_count(Fields& published, std::string_view key) {
+    const Json* value = published.find(key);
+    if (value == nullptr) return std::nullopt;
+    if (value->is_string()) {
+        const auto count = parse_count(value->get<std::string>());
+        if (!count)
+            published.complain(key,
+                               fmt::format("is {}, expected a number or a text such as \"397B\"", describe(*value)));
+        return count;
+    }
+    return PublishedCount{published.positive(key), 0.0, fmt::format("{}", value->dump())};
+}
+
+Result<void> fill(ModelFile& model, std::string_view file, const ConfigEdit& edit) {
+    if (edit) {
+        if (auto done = edit(model.config); !done) return std::unexpected(done.error());
+    }
+    auto read = read_hf_config(model.config, file);
+    if (!read) return std::unexpected(read.error());
+    model.architecture = std::move(read->architecture);
+    model.architecture.name = model.name;
+    model.types = std::move(read->types);
+    model.types_summary = std::move(read->types_summary);
+    for (const std::string& note : model.architecture.notes) {
+        if (std::find(model.notes.begin(), model.notes.end(), note) == model.notes.end()) model.notes.push_back(note);
+    }
+    return {};
+}
+
+/// Parameters of each role, outside the layers and in each of them, as the lowering counts them.
+struct RoleElements {
+    std::array<double, model::role_count> outside{};
+    std::vector<std::array<double, model::role_count>> layers;
+};
+
+RoleElements count_elements(const ModelFile& model) {
+    RoleElements result;
+    const std::size_t layers = model.architecture.layers.size();
+    result.layers.resize(layers);
+    // Lowered one layer at a time, so that operators can be told apart by layer.
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+        model::Architecture one = model.architecture;
+        one.layers = {model.architecture.layers[layer]};
+        model::TypePlan types = model.types;
+        types.layers = {model.types.layers[layer]};
+        for (const model::Operator& op : model::lower(one, types).operators) {
+            auto& roles = op.name.starts_with("layers") ? result.layers[layer] : result.outside;
+            if (!op.name.starts_with("layers") && layer > 0) continue;
+            roles[static_cast<std::size_t>(op.role)] += op.parameters;
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+std::optional<PublishedCount> parse_count(std::string_view text) {
+    double value = 0.0;
+    double place = 0.0;  // value of the last digit; 0 before any digit
+    bool fraction = false;
+    double scale = 1.0;
+    std::size_t i = 0;
+    for (; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c >= '0' && c <= '9') {
+            value = value * 10.0 + (c - '0');
+            place = 1.0;
+            if (fraction) scale *= 10.0;
+        } else if (c == '.' && !fraction) {
+            fraction = true;
+        } else {
+            break;
+        }
+    }
+    if (place == 0.0 || i + 1 != text.size()) return std::nullopt;
+    double unit = 0.0;
+    switch (text[i]) {
+        case 'K':
+            unit = 1e3;
+            break;
+        case 'M':
+            unit = 1e6;
+            break;
+        case 'B':
+            unit = 1e9;
+            break;
+        case 'T':
+            unit = 1e12;
+            break;
+        default:
+            return std::nullopt;
+    }
+    return PublishedCount{value / scale * unit, 0.5 / scale * unit, std::string(text)};
+}
+
+Result<ModelFile> read_model_file(std::string_view text, std::string_view file, const ConfigEdit& edit) {
+    auto json = parse_json(text, file);
+    if (!json) return std::unexpected(json.error());
+    std::optional<Problem> problem;
+    Fields fields(*json, std::string(file), "", problem);
+    const std::string schema = fields.text("schema");
+    if (schema != model_schema)
+        fields.complain("schema", fmt::format("is \"{}\", expected \"{}\"", schema, model_schema));
+    ModelFile model;
+    model.name = fields.text("name");
+    model.title = fields.text_or("title", model.name);
+    model.aliases = fields.texts("aliases");
+    model.notes = fields.texts("notes");
+    if (fields.has("published")) {
+        Fields published = fields.child("published");
+        model.parameters = read_count(published, "parameters");
+        model.active_parameters = read_count(published, "active_parameters");
+        model.published_source = published.text_or("source", "");
+    }
+    if (fields.has("source")) model.source = fields.child("source").text_or("title", "");
+    if (!fields.has("config")) fields.complain("config", "is missing");
+    if (problem) return std::unexpected(*problem);
+    model.config = (*json)["config"];
+    if (auto done = fill(model, file, edit); !done) return std::unexpected(done.error());
+    return model;
+}
+
+Result<ModelFile> read_config_file(Json config, std::string_view file, std::string name, const ConfigEdit& edit) {
+    ModelFile model;
+    model.name = name;
+    model.title = std::move(name);
+    model.source = file;
+    model.config = std::move(config);
+    if (auto done = fill(model, file, edit); !done) return std::unexpected(done.error());
+    return model;
+}
+
+void use_file_sizes(ModelFile& model, std::span<const StoredTensor> tensors) {
+    const RoleElements elements = count_elements(model);
+    const std::size_t layers = model.architecture.layers.size();
+    std::array<double, model::role_count> outside{};
+    std::vector<std::array<double, model::role_count>> inside(layers);
+    double vision = 0.0;
+    double prediction = 0.0;
+    double unplaced = 0.0;
+    const auto places = place_tensors(tensors);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const TensorPlace& place = places[i];
+        const double bytes = static_cast<double>(tensors[i].bytes);
+        const auto role = static_cast<std::size_t>(place.role);
+        if (place.vision) {
+            vision += bytes;
+        } else if (place.mtp || (place.layer && static_cast<std::size_t>(*place.layer) >= layers)) {
+            prediction += bytes;
+        } else if (place.layer) {
+            inside[static_cast<std::size_t>(*place.layer)][role] += bytes;
+        } else {
+            outside[role] += bytes;
+        }
+    }
+    const auto assign = [&](model::WeightType& type, double bytes, double parameters) {
+        if (bytes <= 0.0) return;
+        if (parameters <= 0.0) {
+            unplaced += bytes;
+        } else {
+            type.file_bits = bytes * 8.0 / parameters;
+        }
+    };
+    for (std::size_t role = 0; role < model::role_count; ++role) {
+        // A stored head beside a tied embedding is the same table twice; the file wins.
+        assign(model.types.outside[role], outside[role], elements.outside[role]);
+        for (std::size_t layer = 0; layer < layers; ++layer)
+            assign(model.types.layers[layer][role], inside[layer][role], elements.layers[layer][role]);
+    }
+    const auto note = [&](double bytes, std::string_view what) {
+        if (bytes > 0.0) model.notes.push_back(fmt::format("{:.3f} GB of the file {}", bytes / 1e9, what));
+    };
+    note(vision, "are the vision or audio side and are not counted");
+    note(prediction, "are multi-token prediction layers and are not counted");
+    note(unplaced, "are tensors that the model has no operator for and are not counted");
+}
+
+}  // namespace roofline::io

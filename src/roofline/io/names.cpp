@@ -1,0 +1,75 @@
+#include "roofline/io/names.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace roofline::io {
+namespace {
+
+/// Letters to insert, delete, replace or swap to get from one name to the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::vector<std::size_t>> rows(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+    for (std::size_t i = 0; i <= a.size(); ++i) rows[i][0] = i;
+    for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t replace = rows[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+            rows[i][j] = std::min({rows[i - 1][j] + 1, rows[i][j - 1] + 1, replace});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
+        }
+    }
+    return rows[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string normalised(std::string_view name) {
+    std::string result;
+    for (const char c : name) {
+        if (c == ' ' || c == '-' || c == '_' || c == ':') continue;
+        result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    return result;
+}
+
+std::vector<std::string> nearest(std::string_view typed, std::span<const std::string> names, std::size_t most) {
+    constexpr std::size_t longest_typed = 64;
+    const std::string wanted = normalised(typed.substr(0, longest_typed));
+    struct Candidate {
+        std::size_t score;
+        std::string_view name;
+    };
+    std::vector<Candidate> candidates;
+    for (const std::string& name : names) {
+        const std::string other = normalised(name);
+        std::size_t score = distance(wanted, other);
+        // "llama-8b" should find "llama-3.1-8b", "h100" all the H100s: a name that contains what was typed is near.
+        if (wanted.size() >= 2 && other.find(wanted) != std::string::npos) score = std::min<std::size_t>(score, 2);
+        if (score <= std::max<std::size_t>(2, wanted.size() / 3)) candidates.push_back({score, name});
+    }
+    std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+        if (a.score != b.score) return a.score < b.score;
+        if (a.name.size() != b.name.size()) return a.name.size() < b.name.size();
+        return a.name < b.name;
+    });
+    std::vector<std::string> result;
+    for (const Candidate& candidate : candidates) {
+        if (result.size() == most) break;
+        result.emplace_back(candidate.name);
+    }
+    return result;
+}
+
+std::string suggestion(std::string_view typed, std::span<const std::string> names) {
+    const auto near = nearest(typed, names);
+    if (near.empty()) return "";
+    std::string text = "; did you mean ";
+    for (std::size_t i = 0; i < near.size(); ++i) {
+        if (i > 0) text += i + 1 == near.size() ? " or " : ", ";
+        text += near[i];
+    }
+    return text + "?";
+}
+
+}  // namespace roofline::io

@@ -1,0 +1,28 @@
+// Reports as JSON, as other programs read them: the keys of schema/*.schema.json. Keys end in their unit.
+#pragma once
+
+#include <string>
+
+#include "roofline/io/fields.hpp"
+#include "roofline/io/model_file.hpp"
+#include "roofline/predict/report.hpp"
+
+namespace roofline::io {
+
+struct RunInfo {
+    std::string command;
+    std::string time;  // ISO 8601, or empty
+};
+
+Json report_json(const predict::Scenario& scenario, const predict::Report& report, const RunInfo& run);
+
+/// A device with its ridges, for `devices show`.
+Json device_json(const Device& device);
+
+/// Counts and sizes of a model, for `models show`.
+Json model_json(const ModelFile& model, const model::Lowered& lowered);
+
+/// JSON has no infinity: what is infinite or unknown is null.
+Json finite(double value);
+
+}  // namespace roofline::io
