@@ -1,0 +1,30 @@
+// Where results go and how they are spelt: --format and -o.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "roofline/core/problem.hpp"
+
+namespace roofline::cli {
+
+struct OutputOptions {
+    std::string format = "table";
+    std::string file;
+
+    void add_to(CLI::App& app, std::initializer_list<std::string> formats);
+    /// To the file, or to stdout.
+    Result<void> write(std::string_view text) const;
+};
+
+/// A whole number typed by a person, with the range it must lie in.
+Result<double> parse_whole(std::string_view option, const std::string& text, double least, double most);
+/// A positive number such as 8e9.
+Result<double> parse_positive(std::string_view option, const std::string& text);
+
+std::string now_iso();
+
+}  // namespace roofline::cli

@@ -1,0 +1,24 @@
+// What the verbs share: the command line they add themselves to, and the one thing that will be done. Each verb is one
+// file in verbs/; the folder is the registry.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "roofline/core/problem.hpp"
+
+namespace roofline::cli {
+
+enum ExitCode { done = 0, no_answer = 1, bad_input = 2, internal_fault = 3, not_here = 4 };
+
+struct Program {
+    CLI::App app{"How fast a language model can run on a machine, what holds it back, and what to change.", "roofline"};
+    std::string command;                  // as typed, for reports
+    std::function<Result<int>()> action;  // set by the verb that was named; returns an exit code
+};
+
+int run(int argc, char** argv);
+
+}  // namespace roofline::cli

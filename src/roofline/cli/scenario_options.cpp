@@ -1,0 +1,261 @@
+#include "roofline/cli/scenario_options.hpp"
+
+#include <fmt/format.h>
+
+#include "roofline/cli/load.hpp"
+#include "roofline/cli/output.hpp"
+#include "roofline/io/names.hpp"
+#include "roofline/model/lowering.hpp"
+#include "roofline/model/parameters_only.hpp"
+
+namespace roofline::cli {
+namespace {
+
+constexpr double most_tokens = 1e9;
+
+/// Number types as asked for on the command line; empty where the checkpoint decides.
+struct TypeChoice {
+    const Format* weights = nullptr;
+    const Format* activations = nullptr;
+    const Format* kv = nullptr;
+};
+
+Result<const Format*> format_named(std::string_view option, const std::string& text) {
+    if (const Format* format = find_format(text)) return format;
+    std::vector<std::string> names;
+    for (const Format& format : all_formats()) names.emplace_back(format.name);
+    return fail(fmt::format("{}: found \"{}\", expected a number type such as bf16, fp8, int4, nvfp4 or q4_k_m{}",
+                            option, text, io::suggestion(text, names)));
+}
+
+/// --dtype means all three, as far as that makes sense: weight-only formats leave activations alone, and nobody keeps a
+/// KV cache in a 4-bit weight format.
+Result<TypeChoice> choose_types(const ScenarioOptions& options) {
+    TypeChoice choice;
+    if (!options.dtype.empty()) {
+        const auto format = format_named("--dtype", options.dtype);
+        if (!format) return std::unexpected(format.error());
+        choice.weights = *format;
+        if (!(*format)->weight_only) choice.activations = *format;
+        const DType value = (*format)->value;
+        if (!(*format)->weight_only &&
+            (value == DType::fp32 || value == DType::bf16 || value == DType::fp16 || value == DType::fp8))
+            choice.kv = &plain_format(value);
+    }
+    const auto override_with = [](const char* option, const std::string& text, const Format*& target) -> Result<void> {
+        if (text.empty() || text == "auto") return {};
+        const auto format = format_named(option, text);
+        if (!format) return std::unexpected(format.error());
+        target = *format;
+        return {};
+    };
+    if (auto done = override_with("--weight-dtype", options.weight_dtype, choice.weights); !done)
+        return std::unexpected(done.error());
+    if (auto done = override_with("--activation-dtype", options.activation_dtype, choice.activations); !done)
+        return std::unexpected(done.error());
+    if (auto done = override_with("--kv-cache-dtype", options.kv_dtype, choice.kv); !done)
+        return std::unexpected(done.error());
+    if (choice.activations != nullptr && choice.activations->weight_only) {
+        return fail(fmt::format("--activation-dtype: {} is a format for weights only", choice.activations->name));
+    }
+    return choice;
+}
+
+void apply_types(const TypeChoice& choice, model::TypePlan& plan, std::string& summary,
+                 std::vector<std::string>& notes) {
+    if (choice.weights != nullptr) {
+        const DType activation =
+            choice.activations != nullptr ? choice.activations->value : model::stream_type(plan.stream);
+        const Format kv = choice.kv != nullptr ? *choice.kv : plan.kv;
+        plan = model::uniform_plan(plan.layers.size(), *choice.weights, activation, kv);
+        summary = choice.weights->name;
+        if (!choice.weights->note.empty())
+            notes.push_back(fmt::format("{}: {}", choice.weights->name, choice.weights->note));
+        return;
+    }
+    if (choice.activations != nullptr) {
+        const DType activation = choice.activations->value;
+        const auto change = [&](model::RoleTypes& roles) {
+            for (std::size_t role = 0; role < model::role_count; ++role) {
+                if (bits(activation) >= 16 || model::usually_quantised(static_cast<model::Role>(role)))
+                    roles[role].activation = activation;
+            }
+        };
+        change(plan.outside);
+        for (model::RoleTypes& roles : plan.layers) change(roles);
+        plan.stream = model::stream_type(activation);
+        plan.attention = plan.stream;
+    }
+    if (choice.kv != nullptr) plan.kv = *choice.kv;
+}
+
+std::string activation_summary(const model::TypePlan& plan) {
+    std::vector<std::string_view> seen;
+    for (const model::RoleTypes& layer : plan.layers) {
+        for (std::size_t role = 0; role < model::role_count; ++role) {
+            if (!model::usually_quantised(static_cast<model::Role>(role))) continue;
+            const std::string_view type = name(layer[role].activation);
+            if (std::find(seen.begin(), seen.end(), type) == seen.end()) seen.push_back(type);
+        }
+    }
+    return fmt::format("{}", fmt::join(seen, " + "));
+}
+
+Result<predict::Workload> read_workload(const ScenarioOptions& options) {
+    predict::Workload workload;
+    const auto read = [](const char* option, const std::string& text, double least, double& target) -> Result<void> {
+        const auto value = parse_whole(option, text, least, most_tokens);
+        if (!value) return std::unexpected(value.error());
+        target = *value;
+        return {};
+    };
+    if (auto done = read("--batch", options.batch, 1.0, workload.batch); !done) return std::unexpected(done.error());
+    if (auto done = read("--prompt", options.prompt, 1.0, workload.prompt); !done) return std::unexpected(done.error());
+    if (auto done = read("--generate", options.generate, 1.0, workload.generate); !done)
+        return std::unexpected(done.error());
+    if (auto done = read("--cached-prefix", options.cached, 0.0, workload.cached); !done)
+        return std::unexpected(done.error());
+    if (auto done = read("--chunk", options.chunk, 0.0, workload.chunk); !done) return std::unexpected(done.error());
+    if (!options.context.empty()) {
+        if (auto done = read("--context", options.context, 1.0, workload.context); !done)
+            return std::unexpected(done.error());
+    }
+    using predict::StageKind;
+    if (options.stage == "prefill") workload.stages = {StageKind::prefill};
+    if (options.stage == "decode") workload.stages = {StageKind::decode};
+    if (options.stage == "mixed") workload.stages = {StageKind::mixed};
+    if (options.stage == "both" && workload.chunk > 0.0) workload.stages = {StageKind::mixed, StageKind::decode};
+    if (options.stage == "mixed" && workload.chunk == 0.0) workload.chunk = workload.prompt;
+    return workload;
+}
+
+}  // namespace
+
+void ScenarioOptions::add_to(CLI::App& app) {
+    app.add_option("model,--model", model, "Built-in name, folder, config.json, .gguf or .safetensors")
+        ->type_name("MODEL");
+    app.add_option("device,--device", device, "Built-in name, device file, or `this`")->type_name("DEVICE");
+    app.add_option("--params", parameters,
+                   "Instead of MODEL: only the number of parameters is known, weights alone count")
+        ->type_name("N");
+    const char* work = "Workload";
+    app.add_option("-b,--batch", batch, "Sequences")->group(work)->capture_default_str()->type_name("N");
+    app.add_option("-p,--prompt,--input-len", prompt, "New tokens per sequence in prefill")
+        ->group(work)
+        ->capture_default_str()
+        ->type_name("N");
+    app.add_option("-c,--context", context, "Tokens in the KV cache when a token is decoded [the prompt]")
+        ->group(work)
+        ->type_name("N");
+    app.add_option("-n,--generate,--output-len", generate, "Tokens written per sequence")
+        ->group(work)
+        ->capture_default_str()
+        ->type_name("N");
+    app.add_option("--cached-prefix", cached, "Tokens before the prompt that are cached already")
+        ->group(work)
+        ->capture_default_str()
+        ->type_name("N");
+    app.add_option("--chunk", chunk, "Chunked prefill: prompt tokens beside a decode step")
+        ->group(work)
+        ->capture_default_str()
+        ->type_name("N");
+    app.add_option("--stage", stage, "Which steps to show")
+        ->group(work)
+        ->check(CLI::IsMember({"both", "prefill", "decode", "mixed"}))
+        ->capture_default_str();
+    const char* types = "Number types (default: what the checkpoint says)";
+    app.add_option("--dtype", dtype, "For weights, activations and KV cache")->group(types)->type_name("TYPE");
+    app.add_option("--weight-dtype,--quantization", weight_dtype,
+                   "For weights: bf16, fp8, int4, nvfp4, mxfp4, q4_k_m ...")
+        ->group(types)
+        ->type_name("TYPE");
+    app.add_option("--activation-dtype", activation_dtype, "For activations")->group(types)->type_name("TYPE");
+    app.add_option("--kv-cache-dtype", kv_dtype, "For keys and values")->group(types)->type_name("TYPE");
+    const char* how = "How it is computed";
+    app.add_option("--attention", attention, "Scores stay on the chip (flash) or go through memory")
+        ->group(how)
+        ->check(CLI::IsMember({"flash", "unfused"}))
+        ->capture_default_str();
+    app.add_option("--mla", latent, "Latent attention: absorbed, expanded, or each where it is better")
+        ->group(how)
+        ->check(CLI::IsMember({"auto", "absorbed", "expanded"}))
+        ->capture_default_str();
+    app.add_option("--set", settings,
+                   "Change a figure for this run: memory.bandwidth=2x, matrix.bf16=500TFLOP/s, num_hidden_layers=16")
+        ->group(how)
+        ->type_name("PATH=VALUE|Nx");
+}
+
+Result<predict::Scenario> ScenarioOptions::load(bool with_settings) const {
+    std::vector<io::Setting> changes;
+    for (const std::string& text : settings) {
+        auto setting = io::parse_setting(text);
+        if (!setting) return std::unexpected(setting.error());
+        if (with_settings) changes.push_back(std::move(*setting));
+    }
+    std::string model_name = model;
+    std::string device_name = device;
+    if (!parameters.empty() && device_name.empty()) std::swap(model_name, device_name);  // `--params 8e9 h100-sxm`
+    if (!parameters.empty() && !model_name.empty())
+        return fail("--params: stands in for MODEL, but a model was named too");
+    if (parameters.empty() && model_name.empty())
+        return fail("no MODEL was named (`roofline models` lists the built-in ones)");
+    if (device_name.empty()) return fail("no DEVICE was named (`roofline devices` lists the built-in ones)");
+
+    predict::Scenario scenario;
+    const auto workload = read_workload(*this);
+    if (!workload) return std::unexpected(workload.error());
+    scenario.workload = *workload;
+    const auto types = choose_types(*this);
+    if (!types) return std::unexpected(types.error());
+    auto loaded_device = load_device(device_name);
+    if (!loaded_device) return std::unexpected(loaded_device.error());
+    scenario.device = std::move(*loaded_device);
+    for (const io::Setting& setting : changes) {
+        if (!io::is_device_path(setting.path)) continue;
+        if (auto done = io::apply(setting, scenario.device); !done) return std::unexpected(done.error());
+    }
+
+    if (!parameters.empty()) {
+        const auto count = parse_positive("--params", parameters);
+        if (!count) return std::unexpected(count.error());
+        model::TypePlan plan =
+            model::uniform_plan(1, plain_format(DType::bf16), DType::bf16, plain_format(DType::bf16));
+        apply_types(*types, plan, scenario.weight_types, scenario.notes);
+        if (scenario.weight_types.empty()) scenario.weight_types = "bf16";
+        scenario.model_name = parameters;
+        scenario.model_title = fmt::format("a model of {} parameters", parameters);
+        scenario.activation_type = activation_summary(plan);
+        scenario.kv_type = "none";
+        scenario.lowered = model::lower_parameters_only(*count, plan);
+        scenario.notes.emplace_back(
+            "only the number of parameters is known: weights alone count, no attention, no KV cache");
+        return scenario;
+    }
+
+    const io::ConfigEdit edit = [&](io::Json& config) -> Result<void> {
+        for (const io::Setting& setting : changes) {
+            if (io::is_device_path(setting.path)) continue;
+            if (auto done = io::apply(setting, config); !done) return done;
+        }
+        return {};
+    };
+    auto loaded = load_model(model_name, edit);
+    if (!loaded) return std::unexpected(loaded.error());
+    scenario.model_name = loaded->name;
+    scenario.model_title = loaded->title;
+    scenario.longest_context = loaded->architecture.longest_context;
+    scenario.weight_types = loaded->types_summary;
+    scenario.notes = loaded->notes;
+    apply_types(*types, loaded->types, scenario.weight_types, scenario.notes);
+    scenario.activation_type = activation_summary(loaded->types);
+    scenario.kv_type = loaded->types.kv.name;
+    model::LoweringOptions lowering;
+    if (attention == "unfused") lowering.scores = model::AttentionScores::in_memory;
+    if (latent == "absorbed") lowering.latent = model::LatentMode::absorbed;
+    if (latent == "expanded") lowering.latent = model::LatentMode::expanded;
+    scenario.lowered = model::lower(loaded->architecture, loaded->types, lowering);
+    return scenario;
+}
+
+}  // namespace roofline::cli

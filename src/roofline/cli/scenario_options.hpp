@@ -1,0 +1,39 @@
+// The flags that say what is predicted: model, device, workload, number types, changed figures.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "roofline/core/problem.hpp"
+#include "roofline/io/settings.hpp"
+#include "roofline/predict/report.hpp"
+
+namespace roofline::cli {
+
+struct ScenarioOptions {
+    std::string model;
+    std::string device;
+    std::string parameters;  // --params: stands in for a model of which only the size is known
+    std::string batch = "1";
+    std::string prompt = "1024";
+    std::string context;
+    std::string generate = "128";
+    std::string cached = "0";
+    std::string chunk = "0";
+    std::string stage = "both";
+    std::string dtype;
+    std::string weight_dtype;
+    std::string activation_dtype;
+    std::string kv_dtype;
+    std::string attention = "flash";
+    std::string latent = "auto";
+    std::vector<std::string> settings;
+
+    void add_to(CLI::App& app);
+    /// `with_settings` false: the same question without --set.
+    Result<predict::Scenario> load(bool with_settings = true) const;
+};
+
+}  // namespace roofline::cli

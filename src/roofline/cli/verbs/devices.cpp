@@ -1,0 +1,140 @@
+// roofline devices: what machines are known, and every figure of one with its source.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "roofline/cli/load.hpp"
+#include "roofline/cli/output.hpp"
+#include "roofline/cli/program.hpp"
+#include "roofline/io/catalog.hpp"
+#include "roofline/io/report_json.hpp"
+#include "roofline/render/numbers.hpp"
+#include "roofline/render/table.hpp"
+
+namespace roofline::cli {
+namespace {
+
+struct Options {
+    OutputOptions output;
+    std::string name;
+    std::string vendor;
+};
+
+std::string spelt(const render::Table& table, const std::string& format) {
+    return format == "md"    ? render::as_markdown(table)
+           : format == "csv" ? render::as_csv(table)
+                             : render::as_text(table);
+}
+
+/// The 16-bit rate people compare by, on whatever engine has it.
+std::string rate(const Device& device, DType type) {
+    for (const Engine engine : {Engine::matrix, Engine::vector}) {
+        if (const auto& found = device.rate(engine, type)) return render::plain(found->value / 1e12);
+    }
+    return "-";
+}
+
+Result<int> list(const Options& options) {
+    render::Table table{{{"name", render::Align::left},
+                         {"title", render::Align::left},
+                         {"year"},
+                         {"memory"},
+                         {"GB/s"},
+                         {"bf16 TFLOP/s"},
+                         {"fp8"},
+                         {"fp4"},
+                         {"ridge bf16"},
+                         {"W"}},
+                        {}};
+    io::Json json = {{"schema", "roofline.devices/1"}, {"devices", io::Json::array()}};
+    for (const std::string& name : io::builtin_device_names()) {
+        const auto device = io::builtin_device(name);
+        if (!device) return std::unexpected(device.error());
+        if (!options.vendor.empty() && device->vendor != options.vendor) continue;
+        const Figure* capacity = device->capacity(Level::memory);
+        const auto at = ridge(*device, DType::bf16);
+        table.rows.push_back({device->name, device->title + (device->status.empty() ? "" : " (" + device->status + ")"),
+                              fmt::format("{}", device->year),
+                              capacity != nullptr ? render::bytes(Bytes(capacity->value)) : "-",
+                              render::plain(device->bandwidth(Level::memory)->value / 1e9), rate(*device, DType::bf16),
+                              rate(*device, DType::fp8), rate(*device, DType::fp4), at ? render::intensity(*at) : "-",
+                              device->power ? render::plain(device->power->value) : "-"});
+        json["devices"].push_back(io::device_json(*device));
+    }
+    const std::string text =
+        options.output.format == "json" ? json.dump(2) + "\n" : spelt(table, options.output.format);
+    if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    return done;
+}
+
+void add_figure(render::Table& table, const std::string& path, const Figure* figure, std::string_view unit,
+                const Device& device) {
+    if (figure == nullptr) return;
+    const auto source = device.sources.find(figure->source);
+    const std::string from = source == device.sources.end()
+                                 ? figure->source
+                                 : fmt::format("{}: {}", name(source->second.kind), source->second.title);
+    table.rows.push_back({path, render::with_unit(figure->value, unit), from, figure->note});
+}
+
+Result<int> show(const Options& options) {
+    const auto device = load_device(options.name);
+    if (!device) return std::unexpected(device.error());
+    if (options.output.format == "json") {
+        if (auto written = options.output.write(io::device_json(*device).dump(2) + "\n"); !written)
+            return std::unexpected(written.error());
+        return done;
+    }
+    render::Table table{
+        {{"figure", render::Align::left}, {"value"}, {"source", render::Align::left}, {"note", render::Align::left}},
+        {}};
+    for (const Engine engine : {Engine::matrix, Engine::vector}) {
+        for (const DType type : all_dtypes) {
+            const auto& figure = device->rate(engine, type);
+            add_figure(table, fmt::format("{}.{}", name(engine), name(type)), figure ? &*figure : nullptr, "FLOP/s",
+                       *device);
+        }
+    }
+    for (const Level level : all_levels) {
+        const auto& entry = device->level(level);
+        const std::string technology = entry && !entry->technology.empty() ? " (" + entry->technology + ")" : "";
+        add_figure(table, fmt::format("{}.capacity{}", name(level), technology), device->capacity(level), "B", *device);
+        add_figure(table, fmt::format("{}.bandwidth{}", name(level), technology), device->bandwidth(level), "B/s",
+                   *device);
+    }
+    add_figure(table, "power", device->power ? &*device->power : nullptr, "W", *device);
+    for (const auto& [path, ceiling] : device->ceilings)
+        add_figure(table, "measured " + path, &ceiling, path.ends_with("bandwidth") ? "B/s" : "FLOP/s", *device);
+
+    std::string text = fmt::format("{}  {}, {}{}\n\n", device->title, device->vendor, device->year,
+                                   device->status.empty() ? "" : ", " + device->status);
+    text += spelt(table, options.output.format);
+    text += "\nridge (FLOP/byte, dense peak over memory bandwidth)\n";
+    for (const DType type : all_dtypes) {
+        const bool own = device->rate(Engine::matrix, type) || device->rate(Engine::vector, type);
+        if (const auto at = ridge(*device, type); own && at)
+            text += fmt::format("  {:6}{}\n", name(type), render::intensity(*at));
+    }
+    if (!device->notes.empty()) text += "\nnotes\n";
+    for (const std::string& note : device->notes) text += "  - " + note + "\n";
+    if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    return done;
+}
+
+}  // namespace
+
+void devices_verb(Program& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* verb =
+        program.app.add_subcommand("devices", "Known machines; `devices show NAME` for every figure with its source");
+    verb->add_option("--vendor", options->vendor, "Only this vendor's");
+    options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    CLI::App* one = verb->add_subcommand("show", "Every figure of one device, with its source");
+    one->add_option("name", options->name, "Device name or file")->required()->type_name("DEVICE");
+    options->output.add_to(*one, {"table", "md", "json"});
+    verb->callback([&program, options, one] {
+        program.action = [options, one] { return one->parsed() ? show(*options) : list(*options); };
+    });
+}
+
+}  // namespace roofline::cli

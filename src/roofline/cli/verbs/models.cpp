@@ -1,0 +1,127 @@
+// roofline models: what models are known, and what one is made of.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "roofline/cli/load.hpp"
+#include "roofline/cli/output.hpp"
+#include "roofline/cli/program.hpp"
+#include "roofline/io/catalog.hpp"
+#include "roofline/io/report_json.hpp"
+#include "roofline/model/lowering.hpp"
+#include "roofline/render/numbers.hpp"
+#include "roofline/render/table.hpp"
+
+namespace roofline::cli {
+namespace {
+
+struct Options {
+    OutputOptions output;
+    std::string name;
+};
+
+Result<int> list(const Options& options) {
+    render::Table table{{{"name", render::Align::left},
+                         {"parameters"},
+                         {"active"},
+                         {"weights"},
+                         {"types", render::Align::left},
+                         {"KV a token"},
+                         {"layers"},
+                         {"context"}},
+                        {}};
+    io::Json json = {{"schema", "roofline.models/1"}, {"models", io::Json::array()}};
+    for (const std::string& name : io::builtin_model_names()) {
+        const auto model = io::builtin_model(name);
+        if (!model) return std::unexpected(model.error());
+        const model::Lowered lowered = model::lower(model->architecture, model->types);
+        const model::ParameterCount count = model::count_parameters(lowered);
+        const bool sparse = model->active_parameters.has_value();
+        table.rows.push_back(
+            {model->name, render::with_unit(count.total, ""), sparse ? render::with_unit(count.active, "") : "",
+             render::bytes(Bytes(count.stored_bytes)), model->types_summary,
+             render::bytes(Bytes(model::kv_bytes_per_token(lowered))),
+             fmt::format("{}", model->architecture.layers.size()),
+             model->architecture.longest_context > 0.0 ? render::grouped(model->architecture.longest_context) : "-"});
+        json["models"].push_back(io::model_json(*model, lowered));
+    }
+    std::string text;
+    if (options.output.format == "json") {
+        text = json.dump(2) + "\n";
+    } else {
+        text = options.output.format == "md"    ? render::as_markdown(table)
+               : options.output.format == "csv" ? render::as_csv(table)
+                                                : render::as_text(table);
+    }
+    if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    return done;
+}
+
+std::string published(const std::optional<io::PublishedCount>& count, double ours) {
+    if (!count) return "";
+    const double difference = ours / count->value - 1.0;
+    return fmt::format(" (published {}, {:+.3f}%)", count->rounding > 0.0 ? count->text : render::grouped(count->value),
+                       100.0 * difference);
+}
+
+Result<int> show(const Options& options) {
+    const auto model = load_model(options.name);
+    if (!model) return std::unexpected(model.error());
+    const model::Lowered lowered = model::lower(model->architecture, model->types);
+    if (options.output.format == "json") {
+        if (auto written = options.output.write(io::model_json(*model, lowered).dump(2) + "\n"); !written)
+            return std::unexpected(written.error());
+        return done;
+    }
+    const model::ParameterCount count = model::count_parameters(lowered);
+    std::string text = fmt::format("{}\n", model->title);
+    text +=
+        fmt::format("  parameters  {}{}\n", render::grouped(count.total), published(model->parameters, count.total));
+    text += fmt::format("  active      {} a token without the embedding table, {} with it{}\n",
+                        render::grouped(count.active),
+                        render::grouped(count.active + (model->architecture.tied ? 0.0 : count.embedding)),
+                        model->active_parameters ? fmt::format(" (published {})", model->active_parameters->text) : "");
+    text += fmt::format("  weights     {} in {}\n", render::bytes(Bytes(count.stored_bytes)), model->types_summary);
+    text += fmt::format("  KV cache    {} a token in {}", render::bytes(Bytes(model::kv_bytes_per_token(lowered))),
+                        model->types.kv.name);
+    const double beyond = model::kv_bytes_per_token_beyond_windows(lowered);
+    if (beyond != model::kv_bytes_per_token(lowered))
+        text += fmt::format(", {} a token beyond the windows", render::bytes(Bytes(beyond)));
+    if (const double state = model::state_bytes_per_sequence(lowered); state > 0.0)
+        text += fmt::format(", and {} of state a sequence", render::bytes(Bytes(state)));
+    text += fmt::format("\n  width       {}, vocabulary {}{}\n", render::grouped(model->architecture.hidden),
+                        render::grouped(model->architecture.vocabulary),
+                        model->architecture.tied ? ", embeddings tied" : "");
+    text += "  stack\n";
+    for (std::size_t kind = 0; kind < model->architecture.kinds.size(); ++kind) {
+        const model::LayerKind& layer = model->architecture.kinds[kind];
+        const auto layers =
+            std::count(model->architecture.layers.begin(), model->architecture.layers.end(), static_cast<int>(kind));
+        text += fmt::format("    {:4} x {:16}{}{}{}\n", layers, layer.label, layer.mixer ? layer.mixer->describe() : "",
+                            layer.mixer && layer.ffn ? (layer.parallel ? "  beside  " : "  then  ") : "",
+                            layer.ffn ? layer.ffn->describe() : "");
+    }
+    text += fmt::format("  source      {}\n", model->source);
+    if (!model->published_source.empty()) text += fmt::format("  published   {}\n", model->published_source);
+    for (const std::string& note : model->notes) text += "  note        " + note + "\n";
+    if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    return done;
+}
+
+}  // namespace
+
+void models_verb(Program& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* verb = program.app.add_subcommand("models", "Known models; `models show MODEL` for what one is made of");
+    options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    CLI::App* one = verb->add_subcommand("show", "Counts, sizes and layers of one model");
+    one->add_option("name", options->name, "Built-in name, folder, config.json, .gguf or .safetensors")
+        ->required()
+        ->type_name("MODEL");
+    options->output.add_to(*one, {"table", "json"});
+    verb->callback([&program, options, one] {
+        program.action = [options, one] { return one->parsed() ? show(*options) : list(*options); };
+    });
+}
+
+}  // namespace roofline::cli
