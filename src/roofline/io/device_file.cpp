@@ -127,8 +127,8 @@ class Reader {
     Device& device_;
 };
 
-Json figure_json(const Figure& figure, std::string_view unit) {
-    Json json = {{"value", figure.value}, {"unit", unit}, {"source", figure.source}};
+OrderedJson figure_json(const Figure& figure, std::string_view unit) {
+    OrderedJson json = {{"value", figure.value}, {"unit", unit}, {"source", figure.source}};
     if (!figure.note.empty()) json["note"] = figure.note;
     return json;
 }
@@ -169,26 +169,26 @@ Result<Device> read_device(std::string_view text, std::string_view file) {
     return device;
 }
 
-Json write_device(const Device& device) {
-    Json json = {{"schema", device_schema},  {"name", device.name}, {"title", device.title},
-                 {"vendor", device.vendor},  {"year", device.year}, {"kind", device.kind},
-                 {"aliases", device.aliases}};
+OrderedJson write_device(const Device& device) {
+    OrderedJson json = {{"schema", device_schema},  {"name", device.name}, {"title", device.title},
+                        {"vendor", device.vendor},  {"year", device.year}, {"kind", device.kind},
+                        {"aliases", device.aliases}};
     if (!device.status.empty()) json["status"] = device.status;
-    json["engines"] = Json::array();
+    json["engines"] = OrderedJson::array();
     for (const Engine engine : {Engine::matrix, Engine::vector}) {
-        Json rates = Json::object();
+        OrderedJson rates = OrderedJson::object();
         for (const DType type : all_dtypes) {
             if (const auto& rate = device.rate(engine, type))
                 rates[std::string(name(type))] = figure_json(*rate, "FLOP/s");
         }
         if (!rates.empty()) json["engines"].push_back({{"id", name(engine)}, {"rates", rates}});
     }
-    json["memory"] = Json::array();
-    json["links"] = Json::array();
+    json["memory"] = OrderedJson::array();
+    json["links"] = OrderedJson::array();
     for (const Level level : all_levels) {
         const auto& found = device.level(level);
         if (!found) continue;
-        Json entry = {{"id", name(level)}, {"technology", found->technology}};
+        OrderedJson entry = {{"id", name(level)}, {"technology", found->technology}};
         if (found->capacity) entry["capacity"] = figure_json(*found->capacity, "B");
         if (found->bandwidth) entry["bandwidth"] = figure_json(*found->bandwidth, "B/s");
         if (!found->topology.empty()) entry["topology"] = found->topology;
@@ -199,7 +199,7 @@ Json write_device(const Device& device) {
     for (const auto& [path, ceiling] : device.ceilings) {
         json["ceilings"][path] = figure_json(ceiling, path.ends_with(".bandwidth") ? "B/s" : "FLOP/s");
     }
-    json["sources"] = Json::object();
+    json["sources"] = OrderedJson::object();
     for (const auto& [id, source] : device.sources) {
         json["sources"][id] = {{"kind", name(source.kind)}, {"title", source.title}, {"date", source.date}};
     }

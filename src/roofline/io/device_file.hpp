@@ -20,6 +20,6 @@ namespace roofline::io {
 Result<Device> read_device(std::string_view text, std::string_view file);
 
 /// Figures in base units, so that reading it back gives the same device to the last bit.
-Json write_device(const Device& device);
+OrderedJson write_device(const Device& device);
 
 }  // namespace roofline::io

@@ -15,6 +15,7 @@
 namespace roofline::io {
 
 using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // keys in the order they are written, for people who read reports
 
 /// JSON as Python writes it: the literals Infinity and NaN, which the standard forbids, are accepted where they stand
 /// in the way of everything else, and are never taken for a number that is used.

@@ -10,8 +10,8 @@ namespace {
 using predict::StageKind;
 using predict::StageReport;
 
-Json times_json(const Times& times) {
-    Json json = {
+OrderedJson times_json(const Times& times) {
+    OrderedJson json = {
         {"limit", times.limit.value}, {"attainable", times.attainable.value}, {"expected", times.expected.value}};
     // Until a calibrated range exists the two ends are the value itself.
     json["expected_low"] = times.expected.value;
@@ -20,13 +20,13 @@ Json times_json(const Times& times) {
     return json;
 }
 
-Json rates_json(const StageReport& stage) {
+OrderedJson rates_json(const StageReport& stage) {
     return {{"limit", stage.tokens_per_second(stage.times.limit)},
             {"attainable", stage.tokens_per_second(stage.times.attainable)},
             {"expected", stage.tokens_per_second(stage.times.expected)}};
 }
 
-Json record_json(const StageReport& stage, std::size_t i) {
+OrderedJson record_json(const StageReport& stage, std::size_t i) {
     const Record& record = stage.records[i];
     const predict::OperatorTime& detail = stage.details[i];
     const double total = stage.times.expected.value;
@@ -48,23 +48,23 @@ Json record_json(const StageReport& stage, std::size_t i) {
             {"share", total > 0.0 ? record.times.expected.value / total : 0.0}};
 }
 
-Json stage_json(const StageReport& stage) {
-    Json json = {{"stage", predict::name(stage.kind)},
-                 {"batch", stage.batch},
-                 {"tokens", stage.tokens},
-                 {"context", stage.context},
-                 {"flops", stage.totals.flops},
-                 {"bytes",
-                  {{"memory", stage.totals.memory_bytes},
-                   {"cache", stage.totals.cache_bytes},
-                   {"weights", stage.totals.weight_bytes},
-                   {"kv", stage.totals.kv_bytes}}},
-                 {"intensity", finite(stage.totals.intensity)},
-                 {"ridge", finite(stage.ridge.value)},
-                 {"bound", name(stage.totals.bound)},
-                 {"time_s", times_json(stage.times)},
-                 {"tokens_per_s", rates_json(stage)}};
-    json["groups"] = Json::array();
+OrderedJson stage_json(const StageReport& stage) {
+    OrderedJson json = {{"stage", predict::name(stage.kind)},
+                        {"batch", stage.batch},
+                        {"tokens", stage.tokens},
+                        {"context", stage.context},
+                        {"flops", stage.totals.flops},
+                        {"bytes",
+                         {{"memory", stage.totals.memory_bytes},
+                          {"cache", stage.totals.cache_bytes},
+                          {"weights", stage.totals.weight_bytes},
+                          {"kv", stage.totals.kv_bytes}}},
+                        {"intensity", finite(stage.totals.intensity)},
+                        {"ridge", finite(stage.ridge.value)},
+                        {"bound", name(stage.totals.bound)},
+                        {"time_s", times_json(stage.times)},
+                        {"tokens_per_s", rates_json(stage)}};
+    json["groups"] = OrderedJson::array();
     for (const predict::GroupShare& group : stage.groups) {
         json["groups"].push_back({{"group", name(group.group)},
                                   {"flops", group.flops.value},
@@ -75,29 +75,29 @@ Json stage_json(const StageReport& stage) {
                                     {"expected", group.attainable.value}}},
                                   {"share", group.share}});
     }
-    json["records"] = Json::array();
+    json["records"] = OrderedJson::array();
     for (std::size_t i = 0; i < stage.records.size(); ++i) json["records"].push_back(record_json(stage, i));
     return json;
 }
 
-Json optional_json(const std::optional<double>& value) {
-    return value ? finite(*value) : Json(nullptr);
+OrderedJson optional_json(const std::optional<double>& value) {
+    return value ? finite(*value) : OrderedJson(nullptr);
 }
 
-Json published_json(const std::optional<PublishedCount>& count) {
+OrderedJson published_json(const std::optional<PublishedCount>& count) {
     if (!count) return nullptr;
-    return count->rounding > 0.0 ? Json(count->text) : Json(count->value);
+    return count->rounding > 0.0 ? OrderedJson(count->text) : OrderedJson(count->value);
 }
 
 }  // namespace
 
-Json finite(double value) {
-    return std::isfinite(value) ? Json(value) : Json(nullptr);
+OrderedJson finite(double value) {
+    return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
 }
 
-Json report_json(const predict::Scenario& scenario, const predict::Report& report, const RunInfo& run) {
+OrderedJson report_json(const predict::Scenario& scenario, const predict::Report& report, const RunInfo& run) {
     const predict::Workload& workload = scenario.workload;
-    Json json;
+    OrderedJson json;
     json["schema"] = "roofline.report/1";
     json["run"] = {{"version", ROOFLINE_VERSION}, {"command", run.command}, {"time", run.time}};
     json["device"] = {
@@ -118,11 +118,11 @@ Json report_json(const predict::Scenario& scenario, const predict::Report& repor
     json["fit"] = {{"weights_bytes", fit.weights.value},
                    {"kv_bytes", fit.kv.value},
                    {"activation_bytes", fit.activations.value},
-                   {"capacity_bytes", fit.capacity ? Json(fit.capacity->value) : Json(nullptr)},
+                   {"capacity_bytes", fit.capacity ? OrderedJson(fit.capacity->value) : OrderedJson(nullptr)},
                    {"fits", fit.fits},
                    {"max_batch", optional_json(fit.largest_batch)},
                    {"max_context", optional_json(fit.longest_context)}};
-    json["stages"] = Json::array();
+    json["stages"] = OrderedJson::array();
     for (const StageReport& stage : report.stages) json["stages"].push_back(stage_json(stage));
     const auto rate = [&](Seconds tpot) { return tpot.value > 0.0 ? workload.batch / tpot.value : 0.0; };
     const predict::RequestMetrics& metrics = report.metrics;
@@ -139,9 +139,9 @@ Json report_json(const predict::Scenario& scenario, const predict::Report& repor
     return json;
 }
 
-Json device_json(const Device& device) {
-    Json json = write_device(device);
-    json["ridge"] = Json::object();
+OrderedJson device_json(const Device& device) {
+    OrderedJson json = write_device(device);
+    json["ridge"] = OrderedJson::object();
     for (const DType type : all_dtypes) {
         const bool own = device.rate(Engine::matrix, type) || device.rate(Engine::vector, type);
         if (const auto value = ridge(device, type); own && value) json["ridge"][std::string(name(type))] = value->value;
@@ -149,43 +149,44 @@ Json device_json(const Device& device) {
     return json;
 }
 
-Json model_json(const ModelFile& model, const model::Lowered& lowered) {
+OrderedJson model_json(const ModelFile& model, const model::Lowered& lowered) {
     const model::ParameterCount count = model::count_parameters(lowered);
-    Json json = {{"schema", "roofline.model_summary/1"},
-                 {"name", model.name},
-                 {"title", model.title},
-                 {"family", model.architecture.family},
-                 {"aliases", model.aliases},
-                 {"parameters", count.total},
-                 {"active_parameters", count.active},
-                 {"embedding_parameters", count.embedding},
-                 {"published",
-                  {{"parameters", published_json(model.parameters)},
-                   {"active_parameters", published_json(model.active_parameters)},
-                   {"source", model.published_source}}},
-                 {"weight_bytes", count.stored_bytes},
-                 {"weight_dtype", model.types_summary},
-                 {"kv_cache_dtype", model.types.kv.name},
-                 {"kv_bytes_per_token", model::kv_bytes_per_token(lowered)},
-                 {"kv_bytes_per_token_beyond_windows", model::kv_bytes_per_token_beyond_windows(lowered)},
-                 {"state_bytes_per_sequence", model::state_bytes_per_sequence(lowered)},
-                 {"hidden_size", model.architecture.hidden},
-                 {"vocabulary", model.architecture.vocabulary},
-                 {"layers", model.architecture.layers.size()},
-                 {"max_context",
-                  model.architecture.longest_context > 0.0 ? Json(model.architecture.longest_context) : Json(nullptr)},
-                 {"tied_embeddings", model.architecture.tied},
-                 {"source", model.source},
-                 {"notes", model.notes}};
-    json["stack"] = Json::array();
+    OrderedJson json = {
+        {"schema", "roofline.model_summary/1"},
+        {"name", model.name},
+        {"title", model.title},
+        {"family", model.architecture.family},
+        {"aliases", model.aliases},
+        {"parameters", count.total},
+        {"active_parameters", count.active},
+        {"embedding_parameters", count.embedding},
+        {"published",
+         {{"parameters", published_json(model.parameters)},
+          {"active_parameters", published_json(model.active_parameters)},
+          {"source", model.published_source}}},
+        {"weight_bytes", count.stored_bytes},
+        {"weight_dtype", model.types_summary},
+        {"kv_cache_dtype", model.types.kv.name},
+        {"kv_bytes_per_token", model::kv_bytes_per_token(lowered)},
+        {"kv_bytes_per_token_beyond_windows", model::kv_bytes_per_token_beyond_windows(lowered)},
+        {"state_bytes_per_sequence", model::state_bytes_per_sequence(lowered)},
+        {"hidden_size", model.architecture.hidden},
+        {"vocabulary", model.architecture.vocabulary},
+        {"layers", model.architecture.layers.size()},
+        {"max_context", model.architecture.longest_context > 0.0 ? OrderedJson(model.architecture.longest_context)
+                                                                 : OrderedJson(nullptr)},
+        {"tied_embeddings", model.architecture.tied},
+        {"source", model.source},
+        {"notes", model.notes}};
+    json["stack"] = OrderedJson::array();
     for (std::size_t kind = 0; kind < model.architecture.kinds.size(); ++kind) {
         const model::LayerKind& layer = model.architecture.kinds[kind];
         double layers = 0.0;
         for (const int of : model.architecture.layers) layers += of == static_cast<int>(kind) ? 1.0 : 0.0;
         json["stack"].push_back({{"label", layer.label},
                                  {"layers", layers},
-                                 {"mixer", layer.mixer ? Json(layer.mixer->describe()) : Json(nullptr)},
-                                 {"ffn", layer.ffn ? Json(layer.ffn->describe()) : Json(nullptr)}});
+                                 {"mixer", layer.mixer ? OrderedJson(layer.mixer->describe()) : OrderedJson(nullptr)},
+                                 {"ffn", layer.ffn ? OrderedJson(layer.ffn->describe()) : OrderedJson(nullptr)}});
     }
     return json;
 }

@@ -14,15 +14,15 @@ struct RunInfo {
     std::string time;  // ISO 8601, or empty
 };
 
-Json report_json(const predict::Scenario& scenario, const predict::Report& report, const RunInfo& run);
+OrderedJson report_json(const predict::Scenario& scenario, const predict::Report& report, const RunInfo& run);
 
 /// A device with its ridges, for `devices show`.
-Json device_json(const Device& device);
+OrderedJson device_json(const Device& device);
 
 /// Counts and sizes of a model, for `models show`.
-Json model_json(const ModelFile& model, const model::Lowered& lowered);
+OrderedJson model_json(const ModelFile& model, const model::Lowered& lowered);
 
 /// JSON has no infinity: what is infinite or unknown is null.
-Json finite(double value);
+OrderedJson finite(double value);
 
 }  // namespace roofline::io

@@ -64,7 +64,9 @@ std::string percent(double fraction) {
 std::string plain(double value) {
     if (!std::isfinite(value)) return "inf";
     if (std::fabs(value) >= 9999.5) return grouped(std::round(value));
-    return value == 0.0 ? "0" : four_digits(std::fabs(value)).insert(0, value < 0.0 ? "-" : "");
+    if (value == 0.0) return "0";
+    const double size = std::fabs(value);
+    return (value < 0.0 ? "-" : "") + (size < 0.99995 ? fmt::format("{:.4f}", size) : four_digits(size));
 }
 
 std::string grouped(double value) {

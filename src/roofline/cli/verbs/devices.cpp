@@ -46,7 +46,7 @@ Result<int> list(const Options& options) {
                          {"ridge bf16"},
                          {"W"}},
                         {}};
-    io::Json json = {{"schema", "roofline.devices/1"}, {"devices", io::Json::array()}};
+    io::OrderedJson json = {{"schema", "roofline.devices/1"}, {"devices", io::OrderedJson::array()}};
     for (const std::string& name : io::builtin_device_names()) {
         const auto device = io::builtin_device(name);
         if (!device) return std::unexpected(device.error());

@@ -30,7 +30,7 @@ Result<int> list(const Options& options) {
                          {"layers"},
                          {"context"}},
                         {}};
-    io::Json json = {{"schema", "roofline.models/1"}, {"models", io::Json::array()}};
+    io::OrderedJson json = {{"schema", "roofline.models/1"}, {"models", io::OrderedJson::array()}};
     for (const std::string& name : io::builtin_model_names()) {
         const auto model = io::builtin_model(name);
         if (!model) return std::unexpected(model.error());

@@ -1,0 +1,225 @@
+// roofline op: one operator by hand, against a device.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "roofline/cli/load.hpp"
+#include "roofline/cli/output.hpp"
+#include "roofline/cli/program.hpp"
+#include "roofline/io/report_json.hpp"
+#include "roofline/io/settings.hpp"
+#include "roofline/model/types.hpp"
+#include "roofline/predict/one_operator.hpp"
+#include "roofline/render/numbers.hpp"
+
+namespace roofline::cli {
+namespace {
+
+struct Options {
+    std::string kind;
+    std::string device = "h100-sxm";
+    std::string dtype = "bf16";
+    std::string weight_dtype;
+    std::string kv_dtype;
+    std::string flops;  // a number, or "exact"
+    std::string bytes;
+    std::string traffic = "all";
+    std::string m, n, k;
+    std::string batch = "1", query = "1", keys, heads, kv_heads, head_dim = "128";
+    bool full = false;
+    bool unfused = false;
+    std::vector<std::string> settings;
+    OutputOptions output;
+};
+
+constexpr double most = 1e9;
+
+Result<const Format*> format_named(const char* option, const std::string& text) {
+    if (const Format* format = find_format(text)) return format;
+    return fail(fmt::format("{}: found \"{}\", expected a number type such as bf16, fp8 or int4", option, text));
+}
+
+Result<double> required(const char* option, const std::string& text) {
+    if (text.empty()) return fail(fmt::format("{} is missing", option));
+    return parse_whole(option, text, 1.0, most);
+}
+
+Result<predict::OneOperator> ask_gemm(const Options& options, const Format& all, const Format& weights) {
+    predict::GemmQuestion question;
+    for (const auto& [option, text, target] :
+         {std::tuple{"--m", &options.m, &question.m}, std::tuple{"--n", &options.n, &question.n},
+          std::tuple{"--k", &options.k, &question.k}}) {
+        const auto value = required(option, *text);
+        if (!value) return std::unexpected(value.error());
+        *target = *value;
+    }
+    if (!options.flops.empty() && options.flops != "exact")
+        return fail(fmt::format("--flops: found \"{}\", expected exact: the shape says the rest", options.flops));
+    question.weights = weights;
+    question.activation = all.weight_only ? DType::bf16 : all.value;
+    question.count = options.flops == "exact" ? predict::FlopCount::exact : predict::FlopCount::multiply_adds;
+    question.traffic = options.traffic == "loads"     ? predict::Traffic::loads
+                       : options.traffic == "weights" ? predict::Traffic::weights
+                                                      : predict::Traffic::all;
+    return predict::gemm(question);
+}
+
+Result<predict::OneOperator> ask_attention(const Options& options, const Format& all) {
+    predict::AttentionQuestion question;
+    const std::string& kv_heads = options.kv_heads.empty() ? options.heads : options.kv_heads;
+    for (const auto& [option, text, target] : {std::tuple{"--batch", &options.batch, &question.batch},
+                                               std::tuple{"--q-len", &options.query, &question.query_length},
+                                               std::tuple{"--kv-len", &options.keys, &question.kv_length},
+                                               std::tuple{"--heads", &options.heads, &question.heads},
+                                               std::tuple{"--kv-heads", &kv_heads, &question.kv_heads},
+                                               std::tuple{"--head-dim", &options.head_dim, &question.head_dim}}) {
+        const auto value = required(option, *text);
+        if (!value) return std::unexpected(value.error());
+        *target = *value;
+    }
+    if (question.query_length > question.kv_length) {
+        return fail(fmt::format("--kv-len: found {}, expected at least the {} queries, which are among the keys",
+                                options.keys, options.query));
+    }
+    question.causal = !options.full;
+    question.scores_in_memory = options.unfused;
+    question.activation = all.weight_only ? DType::bf16 : all.value;
+    question.kv = plain_format(question.activation);
+    if (!options.kv_dtype.empty()) {
+        const auto kv = format_named("--kv-cache-dtype", options.kv_dtype);
+        if (!kv) return std::unexpected(kv.error());
+        question.kv = **kv;
+    }
+    return predict::attention(question);
+}
+
+Result<predict::OneOperator> ask(const Options& options) {
+    const auto all = format_named("--dtype", options.dtype);
+    if (!all) return std::unexpected(all.error());
+    const auto weights =
+        format_named("--weight-dtype", options.weight_dtype.empty() ? options.dtype : options.weight_dtype);
+    if (!weights) return std::unexpected(weights.error());
+    if (options.kind == "gemm") return ask_gemm(options, **all, **weights);
+    if (options.kind == "attention") return ask_attention(options, **all);
+    if (options.flops.empty() || options.bytes.empty())
+        return fail("op: expected gemm, attention, or --flops and --bytes");
+    const auto flops = parse_positive("--flops", options.flops);
+    if (!flops) return std::unexpected(flops.error());
+    const auto bytes = parse_positive("--bytes", options.bytes);
+    if (!bytes) return std::unexpected(bytes.error());
+    return predict::bare_work(*flops, *bytes, (*all)->value);
+}
+
+io::OrderedJson as_json(const predict::OneOperator& op, const predict::Judgement& judged, const Device& device) {
+    const auto rate = [&](Seconds time) {
+        return time.value > 0.0 ? io::OrderedJson(judged.work.flops.value / time.value) : io::OrderedJson(nullptr);
+    };
+    io::OrderedJson json = {{"schema", "roofline.op/1"},
+                            {"device", device.name},
+                            {"engine", name(judged.work.engine)},
+                            {"dtype", name(judged.work.type)},
+                            {"shape", op.shape},
+                            {"flops", judged.work.flops.value},
+                            {"bytes", {{"memory", judged.work.at(Level::memory).value}}},
+                            {"intensity", io::finite(judged.verdict.intensity.value)},
+                            {"ridge", io::finite(judged.verdict.ridge.value)},
+                            {"bound", name(judged.verdict.bound)},
+                            {"time_s",
+                             {{"limit", judged.times.limit.value},
+                              {"attainable", judged.times.attainable.value},
+                              {"expected", judged.times.expected.value}}},
+                            {"flops_per_s",
+                             {{"limit", rate(judged.times.limit)},
+                              {"attainable", rate(judged.times.attainable)},
+                              {"expected", rate(judged.times.expected)}}},
+                            {"notes", io::OrderedJson::array()}};
+    if (judged.stand_in) json["notes"].push_back(*judged.stand_in);
+    return json;
+}
+
+std::string as_text(const predict::OneOperator& op, const predict::Judgement& judged, const Device& device) {
+    const Roofs roofs = limit_roofs(device);
+    const double flop_cost = roofs.flop_cost(judged.work.engine, judged.work.type);
+    const double byte_cost = roofs.seconds_per_byte[index(Level::memory)];
+    const double flops = judged.work.flops.value;
+    const double bytes = judged.work.at(Level::memory).value;
+    std::string text;
+    if (!op.shape.empty()) text += fmt::format("shapes      {}\n", op.shape);
+    text += fmt::format("FLOPs       {} = {}\n", op.flops_text, render::flops(Flops(flops)));
+    text += fmt::format("bytes       {} = {}\n", op.bytes_text, render::bytes(Bytes(bytes)));
+    text += fmt::format("intensity   {} / {} = {} FLOP/B\n", render::grouped(flops), render::grouped(bytes),
+                        render::intensity(judged.verdict.intensity));
+    if (flop_cost > 0.0) {
+        text += fmt::format("ridge       {} {} {} at {} / {} = {} FLOP/B\n", device.name, name(judged.work.engine),
+                            name(judged.work.type), render::with_unit(1.0 / flop_cost, "FLOP/s"),
+                            render::with_unit(1.0 / byte_cost, "B/s"), render::intensity(judged.verdict.ridge));
+    }
+    text += fmt::format("time        compute {}, memory {}: {}-bound\n",
+                        flop_cost > 0.0 ? render::time(Seconds(flops * flop_cost)) : "unknown",
+                        render::time(Seconds(bytes * byte_cost)), name(judged.verdict.bound));
+    const auto line = [&](std::string_view what, Seconds time) {
+        text += fmt::format("{:12}{}, {}\n", what, render::time(time),
+                            time.value > 0.0 ? render::with_unit(flops / time.value, "FLOP/s") : "");
+    };
+    line("limit", judged.times.limit);
+    line("attainable", judged.times.attainable);
+    if (judged.stand_in) text += fmt::format("note        {}\n", *judged.stand_in);
+    return text;
+}
+
+Result<int> run(const Options& options) {
+    const auto op = ask(options);
+    if (!op) return std::unexpected(op.error());
+    auto device = load_device(options.device);
+    if (!device) return std::unexpected(device.error());
+    for (const std::string& typed : options.settings) {
+        const auto setting = io::parse_setting(typed);
+        if (!setting) return std::unexpected(setting.error());
+        if (auto done = io::apply(*setting, *device); !done) return std::unexpected(done.error());
+    }
+    const predict::Judgement judged = predict::judge_on(*op, *device);
+    const std::string text =
+        options.output.format == "json" ? as_json(*op, judged, *device).dump(2) + "\n" : as_text(*op, judged, *device);
+    if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    return done;
+}
+
+}  // namespace
+
+void op_verb(Program& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* verb =
+        program.app.add_subcommand("op", "One operator by hand: a matrix product, attention, or bare FLOPs and bytes");
+    verb->add_option("kind", options->kind, "gemm or attention; nothing with --flops and --bytes")
+        ->check(CLI::IsMember({"gemm", "attention"}))
+        ->type_name("KIND");
+    verb->add_option("--device", options->device, "Built-in name, device file, or `this`")->capture_default_str();
+    verb->add_option("--dtype", options->dtype, "Number type of everything")->capture_default_str();
+    verb->add_option("--weight-dtype", options->weight_dtype, "Number type of the weights (gemm)");
+    verb->add_option("--kv-cache-dtype", options->kv_dtype, "Number type of keys and values (attention)");
+    verb->add_option("--flops", options->flops, "Bare work: FLOPs; for gemm, `exact` counts m n (2k - 1)")
+        ->type_name("N|exact");
+    verb->add_option("--bytes", options->bytes, "Bare work: bytes of memory traffic")->type_name("N");
+    verb->add_option("--traffic", options->traffic, "What a gemm's bytes include")
+        ->check(CLI::IsMember({"all", "loads", "weights"}))
+        ->capture_default_str();
+    const char* gemm = "gemm: [m x k] x [k x n]";
+    verb->add_option("--m", options->m, "Rows: tokens")->group(gemm);
+    verb->add_option("--n", options->n, "Columns: output width")->group(gemm);
+    verb->add_option("--k", options->k, "Inner: input width")->group(gemm);
+    const char* attention = "attention";
+    verb->add_option("--batch", options->batch, "Sequences")->group(attention)->capture_default_str();
+    verb->add_option("--q-len", options->query, "New queries per sequence")->group(attention)->capture_default_str();
+    verb->add_option("--kv-len", options->keys, "Keys per sequence, the queries' own included")->group(attention);
+    verb->add_option("--heads", options->heads, "Query heads")->group(attention);
+    verb->add_option("--kv-heads", options->kv_heads, "KV heads [the query heads]")->group(attention);
+    verb->add_option("--head-dim", options->head_dim, "Size of a head")->group(attention)->capture_default_str();
+    verb->add_flag("--full", options->full, "No causal mask")->group(attention);
+    verb->add_flag("--unfused", options->unfused, "Scores go through memory")->group(attention);
+    verb->add_option("--set", options->settings, "Change a figure of the device for this run")
+        ->type_name("PATH=VALUE|Nx");
+    options->output.add_to(*verb, {"table", "json"});
+    verb->callback([&program, options] { program.action = [options] { return run(*options); }; });
+}
+
+}  // namespace roofline::cli
