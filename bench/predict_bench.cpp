@@ -5,11 +5,11 @@
 #include <map>
 #include <new>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "roofline/io/catalog.hpp"
 #include "roofline/model/lowering.hpp"

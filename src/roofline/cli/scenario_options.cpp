@@ -49,6 +49,13 @@ Result<TypeChoice> choose_types(const ScenarioOptions& options) {
         target = *format;
         return {};
     };
+    if (!options.quantization.empty()) {
+        // As in vLLM: a method for weights and, where it quantises them, activations; the KV cache stays.
+        const auto format = format_named("--quantization", options.quantization);
+        if (!format) return std::unexpected(format.error());
+        choice.weights = *format;
+        choice.activations = (*format)->weight_only ? nullptr : *format;
+    }
     if (auto done = override_with("--weight-dtype", options.weight_dtype, choice.weights); !done)
         return std::unexpected(done.error());
     if (auto done = override_with("--activation-dtype", options.activation_dtype, choice.activations); !done)
@@ -165,14 +172,18 @@ void ScenarioOptions::add_to(CLI::App& app) {
         ->capture_default_str();
     const char* types = "Number types (default: what the checkpoint says)";
     app.add_option("--dtype", dtype, "For weights, activations and KV cache")->group(types)->type_name("TYPE");
-    app.add_option("--weight-dtype,--quantization", weight_dtype,
-                   "For weights: bf16, fp8, int4, nvfp4, mxfp4, q4_k_m ...")
+    app.add_option("--weight-dtype", weight_dtype, "For weights: bf16, fp8, int4, nvfp4, mxfp4, q4_k_m ...")
         ->group(types)
         ->type_name("TYPE");
+    app.add_option("-q,--quantization", quantization,
+                   "Weights and, where the method quantises them, activations: fp8, int8, awq, nvfp4 ...")
+        ->group(types)
+        ->type_name("METHOD");
     app.add_option("--activation-dtype", activation_dtype, "For activations")->group(types)->type_name("TYPE");
     app.add_option("--kv-cache-dtype", kv_dtype, "For keys and values")->group(types)->type_name("TYPE");
     const char* how = "How it is computed";
-    app.add_option("--attention", attention, "Scores stay on the chip (flash) or go through memory")
+    app.add_option("--attention", attention,
+                   "Scores stay on the chip (flash) or go through memory (not for latent attention)")
         ->group(how)
         ->check(CLI::IsMember({"flash", "unfused"}))
         ->capture_default_str();
@@ -228,6 +239,7 @@ Result<predict::Scenario> ScenarioOptions::load(bool with_settings) const {
         scenario.activation_type = activation_summary(plan);
         scenario.kv_type = "none";
         scenario.lowered = model::lower_parameters_only(*count, plan);
+        scenario.active_parameters = *count;
         scenario.notes.emplace_back(
             "only the number of parameters is known: weights alone count, no attention, no KV cache");
         return scenario;
@@ -255,6 +267,7 @@ Result<predict::Scenario> ScenarioOptions::load(bool with_settings) const {
     if (latent == "absorbed") lowering.latent = model::LatentMode::absorbed;
     if (latent == "expanded") lowering.latent = model::LatentMode::expanded;
     scenario.lowered = model::lower(loaded->architecture, loaded->types, lowering);
+    scenario.active_parameters = model::active_parameters(scenario.lowered, loaded->active_counts);
     return scenario;
 }
 

@@ -25,6 +25,7 @@ struct ScenarioOptions {
     std::string stage = "both";
     std::string dtype;
     std::string weight_dtype;
+    std::string quantization;
     std::string activation_dtype;
     std::string kv_dtype;
     std::string attention = "flash";

@@ -38,7 +38,14 @@ Result<void> fill(ModelFile& model, std::string_view file, const ConfigEdit& edi
     model.types = std::move(read->types);
     model.types_summary = std::move(read->types_summary);
     for (const std::string& note : model.architecture.notes) {
-        if (std::find(model.notes.begin(), model.notes.end(), note) == model.notes.end()) model.notes.push_back(note);
+        // A model file may say the same in its own words.
+        const bool said = std::any_of(model.notes.begin(), model.notes.end(), [&](const std::string& own) {
+            const auto both = [&](std::string_view word) {
+                return own.find(word) != std::string::npos && note.find(word) != std::string::npos;
+            };
+            return own == note || both("vision") || both("prediction");
+        });
+        if (!said) model.notes.push_back(note);
     }
     return {};
 }
@@ -126,6 +133,17 @@ Result<ModelFile> read_model_file(std::string_view text, std::string_view file, 
         Fields published = fields.child("published");
         model.parameters = read_count(published, "parameters");
         model.active_parameters = read_count(published, "active_parameters");
+        const std::string counts = published.text_or("active_counts", "everything");
+        if (counts == "without embedding") {
+            model.active_counts = model::ActiveCounts::without_embedding;
+        } else if (counts == "without embedding and head") {
+            model.active_counts = model::ActiveCounts::without_embedding_and_head;
+        } else if (counts != "everything") {
+            published.complain(
+                "active_counts",
+                fmt::format("is \"{}\", expected everything, without embedding, or without embedding and head",
+                            counts));
+        }
         model.published_source = published.text_or("source", "");
     }
     if (fields.has("source")) model.source = fields.child("source").text_or("title", "");

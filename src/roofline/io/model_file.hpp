@@ -2,7 +2,8 @@
 // published counts beside it), a bare config.json, a GGUF, safetensors.
 //
 //   { "schema": "roofline.model/1", "name", "title", "aliases": [], "published": { "parameters": 8030261248 | "397B",
-//     "active_parameters"?, "source" }, "source": { "kind", "title", "date" }, "notes"?: [], "config": { ... } }
+//     "active_parameters"?, "active_counts"?: "everything" | "without embedding" | "without embedding and head",
+//     "source" }, "source": { "kind", "title", "date" }, "notes"?: [], "config": { ... } }
 #pragma once
 
 #include <functional>
@@ -16,6 +17,7 @@
 #include "roofline/io/fields.hpp"
 #include "roofline/io/tensors.hpp"
 #include "roofline/model/architecture.hpp"
+#include "roofline/model/operators.hpp"
 #include "roofline/model/types.hpp"
 
 namespace roofline::io {
@@ -34,6 +36,7 @@ struct ModelFile {
     std::vector<std::string> aliases;
     std::optional<PublishedCount> parameters;
     std::optional<PublishedCount> active_parameters;
+    model::ActiveCounts active_counts = model::ActiveCounts::everything;  // the publisher's convention
     std::string published_source;
     std::string source;
     model::Architecture architecture;

@@ -198,7 +198,8 @@ WeightType weights(std::string_view format, DType activation) {
 WeightType integer_weights(double bits, double group, bool zero_point, DType stream) {
     WeightType type = weights("int4", stream);
     type.format.element_bits = bits;
-    type.format.group = group > 0.0 ? static_cast<int>(group) : 128;
+    type.format.group = group > 0.0 ? static_cast<int>(group) : 0;
+    if (group <= 0.0) type.format.scaling = Scaling::channel;  // -1 or absent: one scale per output channel
     type.format.scale_bits = 16.0 + (zero_point ? bits : 0.0);
     if (bits == 8.0) type.format.name = "int8";
     return type;
@@ -287,12 +288,16 @@ void read_quantization_config(Fields& quantization, Quantisation& to, DType stre
         to.quantised->format.weight_only = true;
         to.experts_only = true;
     } else if (method == "awq" || method == "gptq" || method == "auto-round") {
-        const bool zeros = quantization.flag("zero_point", method == "gptq" ? !quantization.flag("sym", true) : true);
+        // GPTQ files store zero points even where they are symmetric.
         to.quantised = integer_weights(quantization.size_or("bits", 4.0), quantization.number_or("group_size", 128.0),
-                                       zeros, stream);
+                                       quantization.flag("zero_point", true), stream);
     } else if (method == "bitsandbytes") {
-        to.quantised = quantization.flag("load_in_4bit", false) ? integer_weights(4.0, 64.0, false, stream)
-                                                                : integer_weights(8.0, 0.0, false, stream);
+        const bool four = quantization.flag("load_in_4bit", false);
+        to.quantised = integer_weights(four ? 4.0 : 8.0, four ? 64.0 : -1.0, false, stream);
+        // NF4: one fp32 maximum for 64 weights, itself in 8 bits (and 32 for every 256 of them) if quantised twice.
+        if (four)
+            to.quantised->format.scale_bits =
+                quantization.flag("bnb_4bit_use_double_quant", false) ? 8.0 + 32.0 / 256.0 : 32.0;
     } else if (method == "compressed-tensors" || method == "modelopt" || method == "modelopt_fp4" ||
                quantization.has("config_groups") || quantization.has("quant_algo")) {
         if (const auto named = modelopt_type(quantization.text_or("quant_algo", ""), 16.0, stream))

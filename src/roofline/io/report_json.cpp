@@ -105,7 +105,7 @@ OrderedJson report_json(const predict::Scenario& scenario, const predict::Report
     json["model"] = {{"name", scenario.model_name},
                      {"title", scenario.model_title},
                      {"parameters", report.parameters.total},
-                     {"active_parameters", report.parameters.active},
+                     {"active_parameters", scenario.active_parameters},
                      {"kv_bytes_per_token", report.kv_bytes_per_token}};
     json["workload"] = {{"batch", workload.batch},          {"prompt", workload.prompt},
                         {"cached_prefix", workload.cached}, {"context", workload.decode_context()},
@@ -158,7 +158,8 @@ OrderedJson model_json(const ModelFile& model, const model::Lowered& lowered) {
         {"family", model.architecture.family},
         {"aliases", model.aliases},
         {"parameters", count.total},
-        {"active_parameters", count.active},
+        {"active_parameters", model::active_parameters(lowered, model.active_counts)},
+        {"active_parameters_without_embedding", count.active},
         {"embedding_parameters", count.embedding},
         {"published",
          {{"parameters", published_json(model.parameters)},

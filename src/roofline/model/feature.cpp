@@ -11,6 +11,7 @@ bool counts(const Who& who, const Sequences& group) {
     using Which = Who::Which;
     const bool prefill = group.phase == Phase::prefill;
     const bool brief = prefill && group.past + group.new_tokens <= who.threshold;
+    const bool expands = prefill && group.past * who.threshold * group.count <= pairs(Reach::full(), group);
     switch (who.which) {
         case Which::all:
             return true;
@@ -22,6 +23,10 @@ bool counts(const Who& who, const Sequences& group) {
             return brief;
         case Which::not_short:
             return !brief;
+        case Which::expanding:
+            return expands;
+        case Which::absorbing:
+            return !expands;
     }
     return true;
 }
@@ -54,7 +59,7 @@ double of_one_group(const Feature& feature, const Sequences& group) {
         case What::keys:
             return keys(feature.reach, group);
         case What::rectangle:
-            return group.count * group.new_tokens * (group.past + group.new_tokens);
+            return group.new_tokens * keys(feature.reach, group);
         case What::entries:
             return group.count * (std::floor((group.past + group.new_tokens) / feature.reach.ratio) -
                                   std::floor(group.past / feature.reach.ratio));
@@ -85,7 +90,8 @@ double evaluate(const Feature& feature, std::span<const Sequences> step) {
 
 std::string describe(const Feature& feature) {
     using What = Feature::What;
-    static constexpr std::array<const char*, 5> names = {"", "prefill ", "decode ", "short prefill ", "sparse "};
+    static constexpr std::array<const char*, 7> names = {"",        "prefill ",  "decode ",  "short prefill ",
+                                                         "sparse ", "expanded ", "absorbed "};
     const std::string who = names[static_cast<std::size_t>(feature.who.which)];
     switch (feature.what) {
         case What::one:

@@ -12,10 +12,12 @@
 
 namespace roofline::model {
 
-/// Which sequences of a step count. Sparse attention takes another path for prompts so short that every key would be
-/// chosen anyway; `short_prefill` are those, `not_short` all the others.
+/// Which sequences of a step count. Two paths split by more than the phase:
+///   short_prefill  prompts so short that sparse attention would choose every key anyway; `not_short` are all others
+///   expanding      prefills whose new tokens repay the projection of all cached latents up to keys and values (F24);
+///                  `absorbing` are all others
 struct Who {
-    enum class Which { all, prefill, decode, short_prefill, not_short };
+    enum class Which { all, prefill, decode, short_prefill, not_short, expanding, absorbing };
     Which which = Which::all;
     double threshold = 0.0;
 
@@ -24,6 +26,8 @@ struct Who {
     static constexpr Who decode() { return {Which::decode, 0.0}; }
     static constexpr Who short_prefill(double longest) { return {Which::short_prefill, longest}; }
     static constexpr Who not_short(double longest) { return {Which::not_short, longest}; }
+    static constexpr Who expanding(double pairs_per_past) { return {Which::expanding, pairs_per_past}; }
+    static constexpr Who absorbing(double pairs_per_past) { return {Which::absorbing, pairs_per_past}; }
     bool operator==(const Who&) const = default;
 };
 
@@ -35,7 +39,7 @@ struct Feature {
         logits,     // positions that need logits
         pairs,      // (query, key) products within `reach`
         keys,       // cached entries read within `reach`
-        rectangle,  // new tokens x all positions: what unfused attention materialises
+        rectangle,  // new tokens x entries read: what unfused attention materialises
         entries,    // pooled entries that are completed and written
         experts,    // expected number of distinct experts
     };

@@ -73,8 +73,8 @@ int Lowering::pairs(const Reach& reach, const Who& who) {
 int Lowering::keys(const Reach& reach, const Who& who) {
     return feature({.what = Feature::What::keys, .who = who, .reach = reach});
 }
-int Lowering::rectangle(const Who& who) {
-    return feature({.what = Feature::What::rectangle, .who = who, .reach = {}});
+int Lowering::rectangle(const Reach& reach, const Who& who) {
+    return feature({.what = Feature::What::rectangle, .who = who, .reach = reach});
 }
 int Lowering::entries(const Reach& reach) {
     return feature({.what = Feature::What::entries, .who = {}, .reach = {.ratio = reach.ratio}});
@@ -237,12 +237,13 @@ Operator& Lowering::core(const Core& c) {
     return op;
 }
 
-void Lowering::unfused_core(const Core& c) {
+Operator& Lowering::unfused_core(const Core& c) {
     // F16: the scores are a full rectangle per head, written, normalised and read again; masked pairs are computed too.
-    const int cells = rectangle(c.who);
+    const int cells = rectangle(c.reach, c.who);
     const int key = keys(c.reach, c.who);
     const int rows = tokens(c.who);
     const double score = stream_bytes(c.heads);
+    lowered_.score_bytes = std::max(lowered_.score_bytes, score);
     const double key_share = c.key_dim / (c.key_dim + c.value_dim);
 
     Operator& scores = add("scores", Kind::gemm, Group::attention);
@@ -271,6 +272,7 @@ void Lowering::unfused_core(const Core& c) {
     values.formula = "F16";
     values.shape = number(c.heads) + " heads: scores x values of " + number(c.value_dim);
     values.flops_text = "2 x " + number(c.heads) + " x " + number(c.value_dim) + " x " + slot(cells);
+    return values;
 }
 
 Operator& Lowering::cache_write(std::string_view name, double elements, double bytes, int rows) {

@@ -87,7 +87,7 @@ class Lowering {
     int sequences(const Who& who = {});
     int pairs(const Reach& reach, const Who& who = {});
     int keys(const Reach& reach, const Who& who = {});
-    int rectangle(const Who& who = {});
+    int rectangle(const Reach& reach, const Who& who = {});
     int entries(const Reach& reach);
     int experts(double total, double chosen);
 
@@ -99,7 +99,7 @@ class Lowering {
     Operator& elementwise(std::string_view name, double flops, double read, double written, int rows,
                           Kind kind = Kind::elementwise);
     Operator& core(const Core& core);
-    void unfused_core(const Core& core);
+    Operator& unfused_core(const Core& core);
     Operator& cache_write(std::string_view name, double elements, double bytes, int rows);
     Operator& scan(const Scan& scan);
     /// Small vectors and convolutions that stream with an operator: they count as parameters and as weight bytes.

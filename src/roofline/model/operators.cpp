@@ -24,6 +24,22 @@ ParameterCount count_parameters(const Lowered& lowered) {
     return count;
 }
 
+double active_parameters(const Lowered& lowered, ActiveCounts convention) {
+    double sum = 0.0;
+    bool tied = false;
+    for (const Operator& op : lowered.operators) {
+        if (op.role == Role::head && op.parameters < op.active_parameters) tied = true;
+    }
+    for (const Operator& op : lowered.operators) {
+        // A tied table is one table: counted as the head that multiplies with it, not again as the embedding.
+        const bool table = op.kind == Kind::gather;
+        if (table && (tied || convention != ActiveCounts::everything)) continue;
+        if (op.role == Role::head && convention == ActiveCounts::without_embedding_and_head) continue;
+        sum += op.count * op.active_parameters;
+    }
+    return sum;
+}
+
 double cache_bytes(const Lowered& lowered, double context) {
     double sum = 0.0;
     for (const Cache& cache : lowered.caches) sum += cache.bytes(context);

@@ -56,6 +56,7 @@ struct Lowered {
     std::vector<Feature> features;
     double widest_activation = 0.0;  // bytes per token of the largest pair of input and output, for the fit
     double logits_bytes = 0.0;       // per position with logits
+    double score_bytes = 0.0;        // unfused attention: per (token, position), all heads; 0: scores stay on the chip
 };
 
 /// F32: parameters are counted from the operators that read them, so a wrong count cannot hide behind right bytes.
@@ -66,6 +67,10 @@ struct ParameterCount {
     double stored_bytes = 0.0;
 };
 ParameterCount count_parameters(const Lowered& lowered);
+
+/// Publishers differ in what they call active: with the embedding table, without it, without it and the head.
+enum class ActiveCounts { everything, without_embedding, without_embedding_and_head };
+double active_parameters(const Lowered& lowered, ActiveCounts convention);
 
 double cache_bytes(const Lowered& lowered, double context);        // of one sequence
 double kv_bytes_per_token(const Lowered& lowered);                 // at short context, all layers

@@ -6,12 +6,25 @@
 namespace roofline::predict {
 namespace {
 
+constexpr double unlimited = 1e9;  // a batch or context that nothing limits
+
 double final_context(const Workload& workload) {
     return std::max(workload.decode_context(), workload.prompt + workload.cached + workload.generate);
 }
 
-double step_activations(const model::Lowered& lowered, double tokens, double sequences) {
-    return tokens * lowered.widest_activation + sequences * lowered.logits_bytes;
+/// Activations of the largest step: what grows with every sequence, and what does not.
+struct StepActivations {
+    double each = 0.0;
+    double fixed = 0.0;
+};
+
+StepActivations activations_of(const model::Lowered& lowered, const Workload& workload) {
+    const bool chunked = workload.chunk > 0.0;
+    const double tokens = chunked ? workload.chunk : workload.prompt;
+    const double widest =
+        tokens * lowered.widest_activation + tokens * (tokens + workload.cached) * lowered.score_bytes;
+    if (chunked) return {lowered.widest_activation + lowered.logits_bytes, widest};
+    return {widest + lowered.logits_bytes, 0.0};
 }
 
 }  // namespace
@@ -19,12 +32,10 @@ double step_activations(const model::Lowered& lowered, double tokens, double seq
 Fit fit(const model::Lowered& lowered, const Device& device, const Workload& workload, double longest_known) {
     Fit result;
     const double context = final_context(workload);
-    const double prefill_tokens = workload.batch * workload.prompt;
-    const double tokens =
-        std::max(workload.chunk > 0.0 ? workload.chunk + workload.batch : prefill_tokens, workload.batch);
+    const StepActivations activations = activations_of(lowered, workload);
     result.weights = Bytes(model::count_parameters(lowered).stored_bytes);
     result.kv = Bytes(workload.batch * model::cache_bytes(lowered, context));
-    result.activations = Bytes(step_activations(lowered, tokens, workload.batch));
+    result.activations = Bytes(workload.batch * activations.each + activations.fixed);
     const Figure* capacity = device.capacity(Level::memory);
     if (capacity == nullptr) return result;
 
@@ -32,14 +43,15 @@ Fit fit(const model::Lowered& lowered, const Device& device, const Workload& wor
     result.fits = result.total() <= *result.capacity;
     const double free = capacity->value - result.weights.value;
     // What one more sequence costs: its cache, and its share of the largest step.
-    const double each = model::cache_bytes(lowered, context) + result.activations.value / workload.batch;
-    result.largest_batch = free <= 0.0 ? 0.0 : each <= 0.0 ? 1e9 : std::floor(free / each);
+    const double each = model::cache_bytes(lowered, context) + activations.each;
+    const double room = free - activations.fixed;
+    result.largest_batch = room <= 0.0 ? 0.0 : each <= 0.0 ? unlimited : std::floor(room / each);
 
     // The context is found by bisection: windows and pools make the cache anything but linear in it.
     const auto holds = [&](double tokens_kept) {
         return workload.batch * model::cache_bytes(lowered, tokens_kept) + result.activations.value <= free;
     };
-    double longest = longest_known > 0.0 ? longest_known : 1e8;
+    double longest = longest_known > 0.0 ? longest_known : unlimited;
     if (!holds(longest)) {
         double low = 0.0;
         while (longest - low > 1.0) {

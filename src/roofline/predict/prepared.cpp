@@ -7,7 +7,9 @@ namespace roofline::predict {
 
 Prepared::Prepared(const model::Lowered& lowered, const Device& device)
     : features_(lowered.features), limit_(limit_roofs(device)), attainable_(attainable_roofs(device)) {
-    if (const Figure* capacity = device.capacity(Level::cache)) cache_capacity_ = capacity->value;
+    // F34: where nobody has published how much the chip can hold, a limit must assume that it holds enough.
+    const Figure* capacity = device.capacity(Level::cache);
+    cache_capacity_ = capacity != nullptr ? capacity->value : std::numeric_limits<double>::infinity();
     operators_.reserve(lowered.operators.size());
     for (const model::Operator& op : lowered.operators) {
         Entry entry;
@@ -79,7 +81,7 @@ StageTime Prepared::evaluate(std::span<const model::Sequences> step, std::span<O
             time.limit = cache_seconds;
             time.bound = Bound::cache;
         }
-        if (time.limit == 0.0) time.bound = cache > 0.0 ? Bound::cache : Bound::memory;
+        if (time.limit == 0.0) time.bound = Bound::memory;  // nothing with a published ceiling
         const double slower =
             std::max({time.flops * entry.attainable_flop_cost, time.memory_bytes * attainable_memory_cost,
                       time.cache_bytes * attainable_cache_cost});

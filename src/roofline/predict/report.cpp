@@ -83,8 +83,8 @@ StageReport report_stage(const Scenario& scenario, const Prepared& prepared, Sta
     return report;
 }
 
-/// F31: the decode steps of a request one by one, the context growing by one token each; very long answers are sampled
-/// evenly, which is exact to rounding because a step's time is piecewise linear in its context.
+/// F31: the decode steps of a request one by one, the context growing by one token each; beyond 20,000 tokens they are
+/// sampled evenly, which is close because a step's time is nearly linear in its context.
 struct Decoding {
     double limit = 0.0;
     double attainable = 0.0;
@@ -116,10 +116,27 @@ Decoding decode_all(const Prepared& prepared, const Workload& workload) {
     return sum;
 }
 
+/// A prompt in chunks, each beside a decode step of the others: the first token comes after the last chunk.
+StageTime chunked_prefill(const Prepared& prepared, const Workload& workload) {
+    std::vector<OperatorTime> times(prepared.size());
+    StageTime sum;
+    for (double done = 0.0; done < workload.prompt; done += workload.chunk) {
+        const double tokens = std::min(workload.chunk, workload.prompt - done);
+        const bool last = done + tokens >= workload.prompt;
+        const model::Step step =
+            model::mixed_step(workload.batch, workload.decode_context(), tokens, workload.cached + done, last);
+        const StageTime stage = prepared.evaluate(step, times);
+        sum.limit += stage.limit;
+        sum.attainable += stage.attainable;
+    }
+    return sum;
+}
+
 RequestMetrics request_metrics(const Scenario& scenario, const Prepared& prepared) {
     const Workload& workload = scenario.workload;
     std::vector<OperatorTime> times(prepared.size());
-    const StageTime prefill = prepared.evaluate(step_of(workload, StageKind::prefill), times);
+    const StageTime prefill = workload.chunk > 0.0 ? chunked_prefill(prepared, workload)
+                                                   : prepared.evaluate(step_of(workload, StageKind::prefill), times);
     const Decoding decoding = decode_all(prepared, workload);
     RequestMetrics metrics;
     metrics.ttft = times_of(prefill.limit, prefill.attainable);
@@ -166,6 +183,10 @@ Report predict(const Scenario& scenario) {
     report.metrics = request_metrics(scenario, prepared);
     report.notes = scenario.notes;
     note_stand_ins(scenario, prepared, report.notes);
+    if (scenario.device.capacity(Level::cache) == nullptr) {
+        report.notes.push_back("the on-chip cache of " + scenario.device.name +
+                               " is not published: activations are assumed to stay on the chip");
+    }
     if (!report.measured_ceilings) {
         report.notes.push_back("no measured ceilings for " + scenario.device.name +
                                ": attainable uses datasheet figures, operators one after another");

@@ -23,6 +23,7 @@ struct Scenario {
     std::string activation_type;
     std::string kv_type;
     double longest_context = 0.0;
+    double active_parameters = 0.0;  // as the model's publisher counts them
     model::Lowered lowered;
     Device device;
     Workload workload;
@@ -62,7 +63,6 @@ struct RequestMetrics {
     Times tpot;  // mean over the written tokens, the context growing
     Times request;
     std::optional<double> joules_per_token;  // at the device's rated power
-    std::optional<double> mfu;               // of decode's and prefill's expected time together
 };
 
 struct Report {

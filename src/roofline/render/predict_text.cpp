@@ -116,7 +116,7 @@ std::string header(const Scenario& scenario, const Report& report) {
     std::string text = fmt::format("{} on {}\n", scenario.model_title, scenario.device.title);
     text += fmt::format("  model    {} parameters", grouped(report.parameters.total));
     if (report.parameters.active + report.parameters.embedding < 0.999 * report.parameters.total)
-        text += fmt::format(", {} active", grouped(report.parameters.active));
+        text += fmt::format(", {} active", grouped(scenario.active_parameters));
     text += fmt::format("; weights {}, activations {}, KV cache {} ({} a token)\n", scenario.weight_types,
                         scenario.activation_type, scenario.kv_type, bytes(Bytes(report.kv_bytes_per_token)));
     text += fmt::format("  work     {}\n", workload_line(scenario.workload));
@@ -234,8 +234,12 @@ std::string explain(const Scenario& scenario, const Report& report) {
             } else {
                 text += fmt::format("  FLOPs      none   [{}]\n", op.formula);
             }
-            if (detail.weight_bytes > 0.0)
-                text += fmt::format("  weights    {} B   [F4]\n", grouped(detail.weight_bytes / count));
+            if (detail.weight_bytes > 0.0) {
+                const bool routed = op.formula == "F11";
+                text += fmt::format("  weights    {}{} B   [{}]\n",
+                                    routed ? filled(op.bytes_text, stage, true, features) + " = " : "",
+                                    grouped(detail.weight_bytes / count), routed ? "F4, F22" : "F4");
+            }
             if (detail.kv_bytes > 0.0) {
                 text += fmt::format("  cache      {}{} B\n",
                                     op.bytes_text.empty() ? "" : filled(op.bytes_text, stage, true, features) + " = ",
@@ -244,7 +248,7 @@ std::string explain(const Scenario& scenario, const Report& report) {
             const double activations =
                 (detail.memory_bytes - detail.weight_bytes - detail.kv_bytes + detail.cache_bytes) / count;
             if (activations > 0.5)
-                text += fmt::format("  activations {} B, {}   [F34]\n", grouped(activations),
+                text += fmt::format("  activation {} B, {}   [F34]\n", grouped(activations),
                                     detail.cache_bytes > 0.0 ? "stay on the chip" : "through memory");
             const double flop_cost = roofs.flop_cost(record.work.engine, record.work.type);
             const double byte_cost = roofs.seconds_per_byte[index(Level::memory)];

@@ -71,10 +71,9 @@ void add_figure(render::Table& table, const std::string& path, const Figure* fig
                 const Device& device) {
     if (figure == nullptr) return;
     const auto source = device.sources.find(figure->source);
-    const std::string from = source == device.sources.end()
-                                 ? figure->source
-                                 : fmt::format("{}: {}", name(source->second.kind), source->second.title);
-    table.rows.push_back({path, render::with_unit(figure->value, unit), from, figure->note});
+    const std::string_view kind = source == device.sources.end() ? "" : name(source->second.kind);
+    table.rows.push_back(
+        {path, render::with_unit(figure->value, unit), std::string(kind), figure->source, figure->note});
 }
 
 Result<int> show(const Options& options) {
@@ -85,9 +84,12 @@ Result<int> show(const Options& options) {
             return std::unexpected(written.error());
         return done;
     }
-    render::Table table{
-        {{"figure", render::Align::left}, {"value"}, {"source", render::Align::left}, {"note", render::Align::left}},
-        {}};
+    render::Table table{{{"figure", render::Align::left},
+                         {"value"},
+                         {"is", render::Align::left},
+                         {"source", render::Align::left},
+                         {"note", render::Align::left}},
+                        {}};
     for (const Engine engine : {Engine::matrix, Engine::vector}) {
         for (const DType type : all_dtypes) {
             const auto& figure = device->rate(engine, type);
@@ -115,6 +117,9 @@ Result<int> show(const Options& options) {
         if (const auto at = ridge(*device, type); own && at)
             text += fmt::format("  {:6}{}\n", name(type), render::intensity(*at));
     }
+    text += "\nsources\n";
+    for (const auto& [id, source] : device->sources)
+        text += fmt::format("  {:12}{}, {}\n", id, source.title, source.date);
     if (!device->notes.empty()) text += "\nnotes\n";
     for (const std::string& note : device->notes) text += "  - " + note + "\n";
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());

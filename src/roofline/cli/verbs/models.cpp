@@ -1,4 +1,6 @@
 // roofline models: what models are known, and what one is made of.
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include <fmt/format.h>
@@ -38,7 +40,8 @@ Result<int> list(const Options& options) {
         const model::ParameterCount count = model::count_parameters(lowered);
         const bool sparse = model->active_parameters.has_value();
         table.rows.push_back(
-            {model->name, render::with_unit(count.total, ""), sparse ? render::with_unit(count.active, "") : "",
+            {model->name, render::with_unit(count.total, ""),
+             sparse ? render::with_unit(model::active_parameters(lowered, model->active_counts), "") : "",
              render::bytes(Bytes(count.stored_bytes)), model->types_summary,
              render::bytes(Bytes(model::kv_bytes_per_token(lowered))),
              fmt::format("{}", model->architecture.layers.size()),
@@ -77,10 +80,14 @@ Result<int> show(const Options& options) {
     std::string text = fmt::format("{}\n", model->title);
     text +=
         fmt::format("  parameters  {}{}\n", render::grouped(count.total), published(model->parameters, count.total));
-    text += fmt::format("  active      {} a token without the embedding table, {} with it{}\n",
-                        render::grouped(count.active),
-                        render::grouped(count.active + (model->architecture.tied ? 0.0 : count.embedding)),
-                        model->active_parameters ? fmt::format(" (published {})", model->active_parameters->text) : "");
+    static constexpr std::array<std::string_view, 3> conventions = {
+        "embedding table counted", "embedding table not counted", "neither embedding table nor head counted"};
+    const double active = model::active_parameters(lowered, model->active_counts);
+    if (count.active < 0.999 * (count.total - count.embedding) || model->active_parameters) {
+        text += fmt::format("  active      {}{}, {}\n", render::grouped(active),
+                            published(model->active_parameters, active),
+                            conventions[static_cast<std::size_t>(model->active_counts)]);
+    }
     text += fmt::format("  weights     {} in {}\n", render::bytes(Bytes(count.stored_bytes)), model->types_summary);
     text += fmt::format("  KV cache    {} a token in {}", render::bytes(Bytes(model::kv_bytes_per_token(lowered))),
                         model->types.kv.name);

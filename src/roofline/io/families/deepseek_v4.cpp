@@ -54,6 +54,7 @@ void read(Fields& config, model::Architecture& architecture) {
                                              .key_bytes = index_dim + 4.0,
                                              .norm_parameters = ratio * 2.0 * index_dim + index_dim,
                                              .key_cols = 4.0 * index_dim,
+                                             .waiting_bytes = 2.0 * ratio * 4.0 * index_dim * 4.0,
                                              .scored = model::Reach::pooled(ratio)};
             }
             model::MoeShape experts = moe;

@@ -52,11 +52,17 @@ void Compressed::lower(Lowering& to) const {
         to.attach(compressor, s.ratio * width + s.head_dim, Role::compressor);
         const int emitted = to.entries(pooled);
         const double waiting = s.series * s.ratio * 2.0 * width * 4.0;
-        Operator& pool = to.cache_write("pool", 2.0 * width, 2.0 * width * 4.0, rows);
+        // In decode every token waits in the state and a full pool is read back; a prefill pools what it has at hand.
+        const int decoding = to.tokens(Who::decode());
+        Operator& pool = to.cache_write("pool", 2.0 * width, 0.0, rows);
         pool.kind = Kind::elementwise;
+        pool.formula = "F26";
         pool.flops = Form(3.0 * s.series * s.ratio * s.head_dim, emitted);
         pool.flops_text = "3 x " + to.number(s.series * s.ratio * s.head_dim) + " x " + to.slot(emitted);
-        pool.cache_bytes.add(waiting + entry, emitted);
+        const double waits = 2.0 * width * 4.0 + waiting / s.ratio;
+        pool.cache_bytes = Form(entry, emitted).add(waits, decoding);
+        pool.bytes_text =
+            to.slot(emitted) + " x " + to.number(entry) + " B + " + to.slot(decoding) + " x " + to.number(waits) + " B";
         to.keep("pooled", entry, Reach::pooled(s.ratio), waiting);
     }
     if (s.indexer) lower_indexer(to, *s.indexer);

@@ -46,7 +46,8 @@ void GatedDelta::lower(Lowering& to) const {
                            to.number(within) + " x " + to.slot(pairs),
              .state_bytes = state,
              .moved = moved});
-    to.norm("gated_norm", values, s.value_dim);
+    Operator& norm = to.norm("gated_norm", values, s.value_dim);
+    norm.activation_bytes.add(to.stream_bytes(values), rows);  // the gate
     to.product({.name = "out",
                 .group = Group::attention,
                 .role = Role::mixer_out,

@@ -38,12 +38,8 @@ void Gqa::lower_core(Lowering& to, const Reach& reach) const {
                     .value_dim = s.values(),
                     .entry_elements = entry_elements(),
                     .entry_bytes = to.types().kv_bytes(entry_elements())};
-    if (to.options().scores == AttentionScores::in_memory) {
-        to.unfused_core(core);
-    } else {
-        Operator& op = to.core(core);
-        if (s.sinks) to.attach(op, s.heads, Role::other);
-    }
+    Operator& op = to.options().scores == AttentionScores::in_memory ? to.unfused_core(core) : to.core(core);
+    if (s.sinks) to.attach(op, s.heads, Role::other);
 }
 
 void Gqa::lower_output(Lowering& to) const {

@@ -23,7 +23,7 @@ void lower_indexer(Lowering& to, const Indexer& indexer) {
     if (indexer.norm_parameters > 0.0) to.attach(key, indexer.norm_parameters, Role::indexer);
     const int written = indexer.scored.ratio > 1.0 ? to.entries(indexer.scored) : rows;
     to.cache_write("index_write", indexer.dim, indexer.key_bytes, written);
-    to.keep("index", indexer.key_bytes, indexer.scored);
+    to.keep("index", indexer.key_bytes, indexer.scored, indexer.waiting_bytes);
 
     // One product per head and key; the weighted sum over heads is the second "value" of width one per head.
     Operator& score = to.core({.name = "index_scores",

@@ -15,6 +15,7 @@ struct Indexer {
     double key_bytes = 0.0;        // of one cached index key
     double norm_parameters = 0.0;  // of its key (and query) norm, and other small vectors
     double key_cols = 0.0;         // columns of its key projection; 0: dim
+    double waiting_bytes = 0.0;    // state per sequence where its keys are pooled
     bool weighs_heads = true;      // a learned weight per head (DeepSeek); MiniMax takes the maximum instead
     Reach scored;                  // what it scores: all tokens, or pooled entries
 };

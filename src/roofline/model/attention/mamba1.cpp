@@ -47,7 +47,7 @@ void Mamba1::lower(Lowering& to) const {
              .flops = Form(9.0 * elements, rows),
              .flops_text = "9 x " + to.number(elements) + " x " + to.slot(rows),
              .state_bytes = state,
-             .moved = 3.0 * s.inner + 2.0 * s.state_size});
+             .moved = 4.0 * s.inner + 2.0 * s.state_size});
     to.product({.name = "out",
                 .group = Group::attention,
                 .role = Role::mixer_out,

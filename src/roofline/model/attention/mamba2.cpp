@@ -49,7 +49,8 @@ void Mamba2::lower(Lowering& to) const {
                            to.slot(pairs),
              .state_bytes = state,
              .moved = moved});
-    to.norm("gated_norm", inner, inner);
+    Operator& norm = to.norm("gated_norm", inner, inner);
+    norm.activation_bytes.add(to.stream_bytes(inner), rows);  // the gate
     to.product({.name = "out",
                 .group = Group::attention,
                 .role = Role::mixer_out,

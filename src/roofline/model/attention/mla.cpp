@@ -65,8 +65,12 @@ void Mla::lower(Lowering& to) const {
         absorbed = any_expanded ? Who::not_short(s.chosen) : Who::all();
         expanded = Who::short_prefill(s.chosen);
     } else if (mode == LatentMode::automatic) {
-        absorbed = Who::decode();
-        expanded = Who::prefill();
+        // Expanding costs a projection of every cached entry and saves on every pair; who gains is a matter of counts.
+        const double saved_per_pair = 2.0 * s.heads * (latent + s.kv_rank - (s.nope_dim + s.rope_dim) - s.value_dim);
+        const double cost_per_entry = 2.0 * s.kv_rank * s.heads * (s.nope_dim + s.value_dim);
+        const double pairs_per_past = saved_per_pair > 0.0 ? cost_per_entry / saved_per_pair : 0.0;
+        absorbed = Who::absorbing(pairs_per_past);
+        expanded = Who::expanding(pairs_per_past);
     }
     const bool both = any_absorbed && any_expanded;
     const double up_cols = s.heads * (s.nope_dim + s.value_dim);
@@ -84,7 +88,7 @@ void Mla::lower(Lowering& to) const {
     up.flops_text.clear();
     up.shape =
         "[" + to.number(s.kv_rank) + " x " + to.number(up_cols) + "], into queries and outputs, or over cached entries";
-    up.formula = any_expanded ? "F24" : "F23";
+    up.formula = both ? "F23, F24" : any_expanded ? "F24" : "F23";
     const auto use = [&](int feature, double input, double output) {
         up.flops.add(2.0 * s.kv_rank * up_cols, feature);
         up.activation_bytes.add(to.stream_bytes(input + output), feature);

@@ -1,6 +1,6 @@
 // Multi-head latent attention (DeepSeek V2, V3, R1, Kimi K2; with an indexer V3.2 and GLM-5): keys and values of all
 // heads are one cached latent vector. Two ways to compute it, with the same result and very different work:
-//   expanded  the latent is projected up to keys and values of every head (prefill)
+//   expanded  the latent is projected up to keys and values of every head (a prefill with little behind it)
 //   absorbed  the up-projections move into query and output, and attention works on the latent itself (decode)
 #pragma once
 
