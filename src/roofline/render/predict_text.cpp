@@ -49,7 +49,15 @@ std::string stage_title(const StageReport& stage) {
     return "";
 }
 
-Table operator_table(const StageReport& stage) {
+/// Operators below this share of a stage are summed up in one line unless all are asked for.
+constexpr double worth_a_line = 0.001;
+
+double share_of(const StageReport& stage, std::size_t i) {
+    const double total = stage.times.attainable.value;
+    return total > 0.0 ? stage.records[i].times.attainable.value / total : 0.0;
+}
+
+Table operator_table(const StageReport& stage, Detail detail) {
     Table table{{{"operator", Align::left},
                  {"x"},
                  {"FLOPs"},
@@ -61,15 +69,50 @@ Table operator_table(const StageReport& stage) {
                  {"attainable"},
                  {"share"}},
                 {}};
+    std::size_t small = 0;
+    Record rest;
     for (std::size_t i = 0; i < stage.records.size(); ++i) {
         const Record& record = stage.records[i];
-        table.rows.push_back(
-            {record.name, fmt::format("{:g}", record.count), flops(record.work.flops),
-             bytes(record.work.at(Level::memory)), bytes(record.work.at(Level::cache)),
-             intensity(FlopsPerByte(stage.details[i].intensity)), std::string(name(stage.details[i].bound)),
-             time(record.times.limit), time(record.times.attainable),
-             percent(stage.times.attainable.value > 0.0 ? record.times.attainable.value / stage.times.attainable.value
-                                                        : 0.0)});
+        if (detail == Detail::main_operators && share_of(stage, i) < worth_a_line) {
+            ++small;
+            rest.work.flops += record.work.flops;
+            for (const Level level : {Level::memory, Level::cache}) rest.work.at(level) += record.work.at(level);
+            rest.times.limit += record.times.limit;
+            rest.times.attainable += record.times.attainable;
+            continue;
+        }
+        table.rows.push_back({record.name, fmt::format("{:g}", record.count), flops(record.work.flops),
+                              bytes(record.work.at(Level::memory)), bytes(record.work.at(Level::cache)),
+                              intensity(FlopsPerByte(stage.details[i].intensity)),
+                              std::string(name(stage.details[i].bound)), time(record.times.limit),
+                              time(record.times.attainable), percent(share_of(stage, i))});
+    }
+    if (small > 0) {
+        const double share =
+            stage.times.attainable.value > 0.0 ? rest.times.attainable.value / stage.times.attainable.value : 0.0;
+        table.rows.push_back({fmt::format("{} smaller (--all shows them)", small), "", flops(rest.work.flops),
+                              bytes(rest.work.at(Level::memory)), bytes(rest.work.at(Level::cache)), "", "",
+                              time(rest.times.limit), time(rest.times.attainable), percent(share)});
+    }
+    return table;
+}
+
+/// The answer before its reasons: one row a stage.
+Table answer_table(const Report& report) {
+    Table table{{{"stage", Align::left},
+                 {"limit"},
+                 {"attainable"},
+                 {"expected"},
+                 {"tokens/s"},
+                 {"held back by", Align::left},
+                 {"FLOP/B"},
+                 {"ridge"}},
+                {}};
+    for (const StageReport& stage : report.stages) {
+        table.rows.push_back({stage_title(stage), time(stage.times.limit), time(stage.times.attainable),
+                              time(stage.times.expected), plain(stage.tokens_per_second(stage.times.expected)),
+                              std::string(name(stage.totals.bound)), intensity(FlopsPerByte(stage.totals.intensity)),
+                              intensity(stage.ridge)});
     }
     return table;
 }
@@ -142,11 +185,12 @@ std::string filled(const std::string& text, const StageReport& stage, bool numbe
 
 }  // namespace
 
-std::string predict_text(const Scenario& scenario, const Report& report) {
+std::string predict_text(const Scenario& scenario, const Report& report, Detail detail) {
     std::string text = header(scenario, report);
+    text += "\n" + as_text(answer_table(report), "  ");
     for (const StageReport& stage : report.stages) {
         text += fmt::format("\n{}\n", stage_title(stage));
-        text += as_text(operator_table(stage), "  ");
+        text += as_text(operator_table(stage, detail), "  ");
         text += "  by group: " + group_line(stage) + "\n";
         std::string summary = stage_summary(stage);
         text += "  " + summary.insert(summary.find('\n') + 1, "  ");
@@ -164,12 +208,13 @@ std::string predict_text(const Scenario& scenario, const Report& report) {
     return text;
 }
 
-std::string predict_markdown(const Scenario& scenario, const Report& report) {
+std::string predict_markdown(const Scenario& scenario, const Report& report, Detail detail) {
     std::string text = fmt::format("# {} on {}\n\n- {}\n- {}\n", scenario.model_title, scenario.device.title,
                                    workload_line(scenario.workload), fit_line(report.fit));
+    text += "\n" + as_markdown(answer_table(report));
     for (const StageReport& stage : report.stages) {
         text += fmt::format("\n## {}\n\n", stage_title(stage));
-        text += as_markdown(operator_table(stage));
+        text += as_markdown(operator_table(stage, detail));
         text += "\n" + stage_summary(stage);
     }
     text += "\n## request\n\n" + metrics_text(scenario, report);

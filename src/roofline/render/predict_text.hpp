@@ -7,8 +7,10 @@
 
 namespace roofline::render {
 
-std::string predict_text(const predict::Scenario& scenario, const predict::Report& report);
-std::string predict_markdown(const predict::Scenario& scenario, const predict::Report& report);
+enum class Detail { main_operators, all_operators };
+
+std::string predict_text(const predict::Scenario& scenario, const predict::Report& report, Detail detail);
+std::string predict_markdown(const predict::Scenario& scenario, const predict::Report& report, Detail detail);
 std::string predict_csv(const predict::Report& report);
 
 /// The derivation a lecturer would write on the board, operator by operator.

@@ -16,6 +16,7 @@ struct Options {
     ScenarioOptions scenario;
     OutputOptions output;
     bool explain = false;
+    bool all = false;
 };
 
 Result<int> run(const Options& options, const std::string& command) {
@@ -23,6 +24,7 @@ Result<int> run(const Options& options, const std::string& command) {
     if (!scenario) return std::unexpected(scenario.error());
     const predict::Report report = predict::predict(*scenario);
 
+    const auto detail = options.all ? render::Detail::all_operators : render::Detail::main_operators;
     std::string text;
     if (options.output.format == "json") {
         text = io::report_json(*scenario, report, {command, now_iso()}).dump(2) + "\n";
@@ -31,8 +33,8 @@ Result<int> run(const Options& options, const std::string& command) {
     } else if (options.explain) {
         text = render::explain(*scenario, report);
     } else {
-        text = options.output.format == "md" ? render::predict_markdown(*scenario, report)
-                                             : render::predict_text(*scenario, report);
+        text = options.output.format == "md" ? render::predict_markdown(*scenario, report, detail)
+                                             : render::predict_text(*scenario, report, detail);
     }
     const bool for_people = options.output.format == "table" || options.output.format == "md";
     if (for_people && !options.scenario.settings.empty()) {
@@ -54,6 +56,7 @@ void predict_verb(Program& program) {
     options->scenario.add_to(*verb);
     options->output.add_to(*verb, {"table", "md", "csv", "json"});
     verb->add_flag("--explain", options->explain, "Show the arithmetic of every operator, line by line");
+    verb->add_flag("--all", options->all, "Show every operator, also those of less than 0.1% of the time");
     verb->callback(
         [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
 }
