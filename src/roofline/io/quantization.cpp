@@ -172,11 +172,6 @@ class Rules {
         return found == everywhere_.end() ? nullptr : &*found;
     }
 
-    bool names_head() const {
-        return std::any_of(everywhere_.begin(), everywhere_.end(), [](const Rule& rule) {
-            return !rule.type && (rule.pattern.ends_with("lm_head") || rule.pattern == "head");
-        });
-    }
     const Rule* head() const {
         for (const Rule& rule : everywhere_) {
             if (rule.pattern.ends_with("lm_head")) return &rule;
@@ -248,7 +243,11 @@ std::optional<WeightType> group_type(Fields& group, DType stream) {
 
 struct Quantisation {
     std::optional<WeightType> quantised;  // what modules get unless a rule says otherwise
-    Rules rules;
+    // From the most particular to the most general: modules listed with their own method, targets of a group, modules
+    // left out.
+    Rules listed;
+    Rules targets;
+    Rules excluded;
     bool experts_only = false;
     bool listed_only = false;  // only modules that a rule names are quantised
     std::optional<Format> kv;
@@ -256,7 +255,18 @@ struct Quantisation {
 
 void add_exclusions(Fields& from, Quantisation& to) {
     for (const char* key : {"ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules"}) {
-        for (std::string& pattern : from.texts(key)) to.rules.add(std::move(pattern), std::nullopt);
+        for (std::string& pattern : from.texts(key)) to.excluded.add(std::move(pattern), std::nullopt);
+    }
+}
+
+/// "quantized_layers": modules with the method that was used on each.
+void add_listed(Fields& from, Quantisation& to, DType stream) {
+    if (!from.has("quantized_layers")) return;
+    Fields listed = from.child("quantized_layers");
+    for (const std::string& pattern : listed.keys()) {
+        Fields entry = listed.child(pattern);
+        to.listed.add(pattern,
+                      modelopt_type(entry.text_or("quant_algo", ""), entry.number_or("group_size", 16.0), stream));
     }
 }
 
@@ -272,14 +282,16 @@ void read_config_groups(Fields& quantization, Quantisation& to, DType stream) {
             to.quantised = type;
         } else {
             to.listed_only = !to.quantised;
-            for (const std::string& target : targets) to.rules.add(target, type);
+            for (const std::string& target : targets) to.targets.add(target, type);
         }
     }
 }
 
 void read_quantization_config(Fields& quantization, Quantisation& to, DType stream, std::vector<std::string>& notes) {
     const std::string method = quantization.text_or("quant_method", "");
-    add_exclusions(quantization, to);
+    add_listed(quantization, to, stream);
+    // Modules left out of a finer method on top of an 8-bit checkpoint stay in 8 bits.
+    if (method != "fp8" || !quantization.has("quantized_layers")) add_exclusions(quantization, to);
     if (method == "fp8" || method == "fbgemm_fp8") {
         const bool blocks = quantization.has("weight_block_size");
         to.quantised = weights(blocks ? "fp8_block" : "fp8", DType::fp8);
@@ -318,23 +330,16 @@ void read_quantization_config(Fields& quantization, Quantisation& to, DType stre
 
 void read_hf_quant_config(Fields& quantization, Quantisation& to, DType stream, std::vector<std::string>& notes) {
     const std::string algorithm = quantization.text_or("quant_algo", "");
-    const double group = quantization.number_or("group_size", 16.0);
-    if (!to.quantised && !to.listed_only) {
-        to.quantised = modelopt_type(algorithm, group, stream);
+    const bool said_before = to.quantised.has_value() || to.listed_only;
+    if (to.listed.empty()) add_listed(quantization, to, stream);
+    if (!said_before) {
+        to.quantised = modelopt_type(algorithm, quantization.number_or("group_size", 16.0), stream);
         to.listed_only = algorithm == "MIXED_PRECISION";
         add_exclusions(quantization, to);
         if (!to.quantised && !to.listed_only && !algorithm.empty()) {
             notes.push_back(
                 fmt::format("quantisation \"{}\" is not known here; weights are counted in the checkpoint's plain type",
                             algorithm));
-        }
-        if (quantization.has("quantized_layers")) {
-            Fields listed = quantization.child("quantized_layers");
-            for (const std::string& pattern : listed.keys()) {
-                Fields entry = listed.child(pattern);
-                to.rules.add(pattern, modelopt_type(entry.text_or("quant_algo", ""),
-                                                    entry.number_or("group_size", group), stream));
-            }
         }
     }
     if (quantization.text_or("kv_cache_quant_algo", "") == "FP8") to.kv = *find_format("fp8");
@@ -371,8 +376,9 @@ std::string summarise(const model::TypePlan& plan, const model::Architecture& ar
 bool module_matches(std::string_view pattern, std::string_view module) {
     if (pattern.starts_with("re:")) return glob("*" + glob_from_expression(pattern.substr(3)), module);
     if (pattern.find('*') != std::string_view::npos) {
-        if (glob(pattern, module)) return true;
-        return pattern.starts_with('*') ? false : glob("*." + std::string(pattern), module);
+        const std::string inside = std::string(pattern) + ".*";  // a module stands for everything in it
+        if (glob(pattern, module) || glob(inside, module)) return true;
+        return !pattern.starts_with('*') && (glob("*." + std::string(pattern), module) || glob("*." + inside, module));
     }
     // A plain name speaks of the module itself and of everything inside it, wherever it stands.
     const std::string within = "." + std::string(module) + ".";
@@ -408,25 +414,28 @@ CheckpointTypes read_types(Fields& language, const Json& whole, const model::Arc
     plan.attention = plain;
     const auto type_of = [&](std::size_t layer, Role role) -> std::optional<WeightType> {
         if (!model::usually_quantised(role) && role != Role::indexer) return std::nullopt;
-        for (const std::string_view module : modules_of(role)) {
-            if (const Rule* rule = quantisation.rules.find(layer, module)) return rule->type;
+        for (const Rules* rules : {&quantisation.listed, &quantisation.targets, &quantisation.excluded}) {
+            for (const std::string_view module : modules_of(role)) {
+                if (const Rule* rule = rules->find(layer, module)) return rule->type;
+            }
         }
         if (quantisation.listed_only || (quantisation.experts_only && !is_expert(role))) return std::nullopt;
         return quantisation.quantised;
     };
-    if (quantisation.quantised || quantisation.listed_only) {
+    if (quantisation.quantised || quantisation.listed_only || !quantisation.listed.empty()) {
         for (std::size_t layer = 0; layer < plan.layers.size(); ++layer) {
             for (std::size_t role = 0; role < model::role_count; ++role) {
                 if (const auto type = type_of(layer, static_cast<Role>(role))) plan.layers[layer][role] = *type;
             }
         }
         // The head is quantised only where a list says so by name.
-        if (const Rule* head = quantisation.rules.head(); head != nullptr && head->type) {
-            plan.outside[static_cast<std::size_t>(Role::head)] = *head->type;
+        for (const Rules* rules : {&quantisation.targets, &quantisation.listed}) {
+            if (const Rule* head = rules->head(); head != nullptr && head->type)
+                plan.outside[static_cast<std::size_t>(Role::head)] = *head->type;
         }
     }
     // DeepSeek V4 says of its experts alone that they are 4-bit floats, beside an 8-bit quantization_config.
-    if (language.text_or("expert_dtype", "") == "fp4" && !quantisation.listed_only) {
+    if (language.text_or("expert_dtype", "") == "fp4" && quantisation.listed.empty()) {
         for (auto& layer : plan.layers) {
             for (const Role role : {Role::expert_gate_up, Role::expert_down})
                 layer[static_cast<std::size_t>(role)] = weights("mxfp4", DType::fp8);
