@@ -31,6 +31,19 @@ if(GTest_FOUND AND ROOFLINE_TEST_SOURCES)
     gtest_discover_tests(roofline_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endif()
 
+# Printed samples in the documents are what the program prints now.
+if(TARGET roofline)
+    add_test(NAME docs.samples COMMAND "${PROJECT_SOURCE_DIR}/script/docs" --check)
+    set_tests_properties(docs.samples PROPERTIES
+        ENVIRONMENT "ROOFLINE_BINARY=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/roofline${CMAKE_EXECUTABLE_SUFFIX}")
+endif()
+
+# Bugs planted on purpose must turn a test red. Once is enough: not in the sanitizer build.
+if(TARGET roofline_tests AND NOT ROOFLINE_SANITIZE)
+    add_test(NAME planted.bugs COMMAND "${PROJECT_SOURCE_DIR}/script/planted" "${PROJECT_BINARY_DIR}")
+    set_tests_properties(planted.bugs PROPERTIES TIMEOUT 900)
+endif()
+
 # The command a file is judged by. The compiler alone, without a launcher: a cache has nothing to add here.
 function(roofline_compile_test NAME FILE)
     add_test(NAME "${NAME}"

@@ -1,9 +1,14 @@
 #include "roofline/cli/program.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
+
+#include "roofline/io/names.hpp"
 
 namespace roofline::cli {
 
@@ -18,9 +23,37 @@ std::string first_line(std::string text) {
     return text.substr(0, text.find('\n'));
 }
 
-int complain(const std::string& text, int code) {
+/// One line, whatever a file name or a value held: control characters would break the line or the terminal.
+int complain(std::string text, int code) {
+    for (char& c : text) {
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    }
     fmt::print(stderr, "roofline: {}\n", text);
     return code;
+}
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
+    return names;
+}
+
+/// The option that nobody knows, with the nearest one that exists.
+std::string unknown_option(const CLI::App& app) {
+    const auto parsed = app.get_subcommands();
+    std::vector<std::string> known;
+    for (const CLI::App* verb : parsed) {
+        for (const CLI::Option* option : verb->get_options()) {
+            for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+        }
+    }
+    const auto words = app.remaining(true);
+    for (const std::string& word : words) {
+        if (!word.starts_with("-")) continue;
+        const std::string name = word.substr(0, word.find('='));
+        return fmt::format("unknown option {}{}", name, io::suggestion(name, known));
+    }
+    return words.empty() ? "too many arguments" : fmt::format("one argument too many: \"{}\"", words.front());
 }
 
 }  // namespace
@@ -38,6 +71,18 @@ int run(int argc, char** argv) {
 #include "roofline/cli/verbs.inc"
 #undef ROOFLINE_ENTRY
 
+    if (argc > 1 && std::string_view(argv[1]) == "help") {
+        fmt::print("{}", app.help());
+        return done;
+    }
+    if (argc > 1 && argv[1][0] != '-') {
+        const auto verbs = verb_names(app);
+        if (std::find(verbs.begin(), verbs.end(), argv[1]) == verbs.end()) {
+            return complain(
+                fmt::format("no verb is called \"{}\"{} (--help lists them)", argv[1], io::suggestion(argv[1], verbs)),
+                bad_input);
+        }
+    }
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
@@ -46,6 +91,8 @@ int run(int argc, char** argv) {
     } catch (const CLI::CallForVersion& version) {
         fmt::print("{}\n", version.what());
         return done;
+    } catch (const CLI::ExtrasError&) {
+        return complain(unknown_option(app) + " (--help shows the options)", bad_input);
     } catch (const CLI::ParseError& error) {
         if (argc == 1) {
             fmt::print(stderr, "{}", app.help());

@@ -123,7 +123,7 @@ Result<predict::Workload> read_workload(const ScenarioOptions& options) {
     if (auto done = read("--cached-prefix", options.cached, 0.0, workload.cached); !done)
         return std::unexpected(done.error());
     if (auto done = read("--chunk", options.chunk, 0.0, workload.chunk); !done) return std::unexpected(done.error());
-    if (!options.context.empty()) {
+    if (options.context != "prompt") {
         if (auto done = read("--context", options.context, 1.0, workload.context); !done)
             return std::unexpected(done.error());
     }
@@ -151,8 +151,9 @@ void ScenarioOptions::add_to(CLI::App& app) {
         ->group(work)
         ->capture_default_str()
         ->type_name("N");
-    app.add_option("-c,--context", context, "Tokens in the KV cache when a token is decoded [the prompt]")
+    app.add_option("-c,--context", context, "Tokens in the KV cache when a token is decoded")
         ->group(work)
+        ->capture_default_str()
         ->type_name("N");
     app.add_option("-n,--generate,--output-len", generate, "Tokens written per sequence")
         ->group(work)
@@ -220,6 +221,9 @@ Result<predict::Scenario> ScenarioOptions::load(bool with_settings) const {
     const auto types = choose_types(*this);
     if (!types) return std::unexpected(types.error());
     auto loaded_device = load_device(device_name);
+    if (!loaded_device && !model_name.empty() && load_device(model_name)) {
+        return fail(fmt::format("{} is a device: the order is MODEL DEVICE", model_name));
+    }
     if (!loaded_device) return std::unexpected(loaded_device.error());
     scenario.device = std::move(*loaded_device);
     for (const io::Setting& setting : changes) {

@@ -18,7 +18,7 @@ struct ScenarioOptions {
     std::string parameters;  // --params: stands in for a model of which only the size is known
     std::string batch = "1";
     std::string prompt = "1024";
-    std::string context;
+    std::string context = "prompt";
     std::string generate = "128";
     std::string cached = "0";
     std::string chunk = "0";

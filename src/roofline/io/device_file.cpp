@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/io/tensors.hpp"
 #include "roofline/io/units.hpp"
 
 namespace roofline::io {
@@ -26,19 +27,29 @@ class Reader {
   public:
     explicit Reader(Device& device) : device_(device) {}
 
+    /// A misspelt key would otherwise be an absent figure.
+    static void allow(Fields& fields, std::initializer_list<std::string_view> keys) {
+        for (const std::string& key : fields.keys()) {
+            if (std::find(keys.begin(), keys.end(), key) == keys.end())
+                fields.complain(key, "is not a key that belongs here");
+        }
+    }
+
     std::optional<Figure> figure(Fields& parent, std::string_view key, Dimension dimension) {
         if (!parent.has(key)) return std::nullopt;
         Fields fields = parent.child(key);
+        allow(fields, {"value", "unit", "source", "note"});
         Figure figure;
         const std::string unit = fields.text("unit");
         const auto factor = unit_factor(unit, dimension);
-        if (!factor) fields.complain("unit", fmt::format("is \"{}\", expected {}", unit, expected_units(dimension)));
+        if (!factor)
+            fields.complain("unit", fmt::format("is \"{}\", expected {}", printable(unit), expected_units(dimension)));
         figure.value = fields.positive("value") * factor.value_or(1.0);
         figure.source = fields.text("source");
         figure.note = fields.text_or("note", "");
         if (!device_.sources.contains(figure.source)) {
-            fields.complain("source",
-                            fmt::format("is \"{}\", which the file's \"sources\" do not list", figure.source));
+            fields.complain(
+                "source", fmt::format("is \"{}\", which the file's \"sources\" do not list", printable(figure.source)));
         }
         return figure;
     }
@@ -58,7 +69,8 @@ class Reader {
                 }
             }
             if (!known)
-                entry.complain("kind", fmt::format("is \"{}\", expected vendor, measured, derived or assumed", kind));
+                entry.complain(
+                    "kind", fmt::format("is \"{}\", expected vendor, measured, derived or assumed", printable(kind)));
             source.title = entry.text("title");
             source.date = entry.text_or("date", "");
             device_.sources[id] = source;
@@ -67,9 +79,10 @@ class Reader {
 
     void engines(Fields& file) {
         for (Fields& engine : file.children("engines")) {
+            allow(engine, {"id", "rates"});
             const std::string id = engine.text("id");
             if (id != "matrix" && id != "vector") {
-                engine.complain("id", fmt::format("is \"{}\", expected matrix or vector", id));
+                engine.complain("id", fmt::format("is \"{}\", expected matrix or vector", printable(id)));
                 return;
             }
             Fields rates = engine.child("rates");
@@ -89,11 +102,13 @@ class Reader {
 
     void levels(Fields& file, std::string_view key, std::initializer_list<Level> allowed) {
         for (Fields& entry : file.children(key)) {
+            allow(entry, {"id", "technology", "capacity", "bandwidth", "topology", "links"});
             const std::string id = entry.text("id");
             const auto level =
                 std::find_if(allowed.begin(), allowed.end(), [&](Level candidate) { return name(candidate) == id; });
             if (level == allowed.end()) {
-                entry.complain("id", fmt::format("is \"{}\", which is not a level that {} may list", id, key));
+                entry.complain("id",
+                               fmt::format("is \"{}\", which is not a level that {} may list", printable(id), key));
                 return;
             }
             MemoryLevel& result = device_.levels[index(*level)].emplace();
@@ -109,7 +124,8 @@ class Reader {
         if (!file.has("ceilings")) return;
         Fields ceilings = file.child("ceilings");
         for (const std::string& path : ceilings.keys()) {
-            const bool bandwidth = path.ends_with(".bandwidth");
+            const bool bandwidth = std::ranges::any_of(
+                all_levels, [&](Level level) { return path == std::string(name(level)) + ".bandwidth"; });
             const auto dot = path.find('.');
             const bool engine = path.starts_with("matrix.") || path.starts_with("vector.");
             if (!bandwidth && !(engine && engine_type(std::string_view(path).substr(dot + 1)))) {
@@ -142,7 +158,7 @@ Result<Device> read_device(std::string_view text, std::string_view file) {
     Fields fields(*json, std::string(file), "", problem);
     const std::string schema = fields.text("schema");
     if (schema != device_schema)
-        fields.complain("schema", fmt::format("is \"{}\", expected \"{}\"", schema, device_schema));
+        fields.complain("schema", fmt::format("is \"{}\", expected \"{}\"", printable(schema), device_schema));
     for (const std::string& key : fields.keys()) {
         if (std::find(known_keys.begin(), known_keys.end(), key) == known_keys.end())
             fields.complain(key, "is not a key of a device file");

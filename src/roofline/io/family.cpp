@@ -49,15 +49,23 @@ void read_trunk(Fields& config, model::Architecture& architecture, bool tied_by_
     architecture.longest_context = config.size_or("max_position_embeddings", 0.0);
 }
 
-model::GqaShape read_gqa(Fields& config) {
-    model::GqaShape shape;
-    shape.heads = config.size("num_attention_heads");
-    shape.kv_heads = config.size_or("num_key_value_heads", shape.heads);
+void check_heads(Fields& config, const model::GqaShape& shape) {
     if (std::fmod(shape.heads, shape.kv_heads) != 0.0) {
         config.complain("num_key_value_heads",
                         fmt::format("is {}, but {} heads cannot be shared evenly by {} key-value heads", shape.kv_heads,
                                     shape.heads, shape.kv_heads));
     }
+    if (shape.head_dim != std::floor(shape.head_dim)) {
+        config.complain("num_attention_heads",
+                        fmt::format("is {}, which leaves heads of {} numbers, expected a whole number", shape.heads,
+                                    shape.head_dim));
+    }
+}
+
+model::GqaShape read_gqa(Fields& config) {
+    model::GqaShape shape;
+    shape.heads = config.size("num_attention_heads");
+    shape.kv_heads = config.size_or("num_key_value_heads", shape.heads);
     if (config.has("head_dim")) {
         shape.head_dim = config.size("head_dim");
     } else {
@@ -70,6 +78,7 @@ model::GqaShape read_gqa(Fields& config) {
             shape.head_dim = 1.0;
         }
     }
+    check_heads(config, shape);
     return shape;
 }
 

@@ -31,6 +31,9 @@ void read_trunk(Fields& config, model::Architecture& architecture, bool tied_by_
 /// Heads, KV heads and head size; head_dim is not always hidden_size / heads.
 model::GqaShape read_gqa(Fields& config);
 
+/// Complains if the KV heads cannot share the heads evenly, or a head has a fraction of a number.
+void check_heads(Fields& config, const model::GqaShape& shape);
+
 /// num_hidden_layers, within reason.
 std::size_t read_layer_count(Fields& config);
 

@@ -4,8 +4,15 @@
 
 #include <fmt/format.h>
 
+#include "roofline/io/tensors.hpp"
+
 namespace roofline::io {
 namespace {
+
+// What NaN and Infinity become: strings of the same length with their quotes, which no reader of a number accepts.
+constexpr std::string_view not_a_number = "n";
+constexpr std::string_view infinite = "infini";
+constexpr std::string_view minus_infinite = "-infini";
 
 const Json& empty_object() {
     static const Json object = Json::object();
@@ -93,8 +100,11 @@ std::string describe(const Json& value) {
             return value.get<bool>() ? "true" : "false";
         case Json::value_t::string: {
             const auto& text = value.get_ref<const std::string&>();
+            if (text == not_a_number) return "NaN";
+            if (text == infinite) return "Infinity";
+            if (text == minus_infinite) return "-Infinity";
             if (text.size() > 40) return "a string";
-            return "\"" + text + "\"";
+            return "\"" + printable(text) + "\"";
         }
         case Json::value_t::number_float:
             return fmt::format("{}", value.get<double>());
@@ -146,7 +156,7 @@ std::string Fields::place(std::string_view key) const {
 }
 
 void Fields::complain(std::string_view key, std::string_view what) {
-    if (!first_problem_) first_problem_ = Problem{fmt::format("{}: {} {}", file_, place(key), what)};
+    if (!first_problem_) first_problem_ = Problem{fmt::format("{}: {} {}", file_, printable(place(key)), what)};
 }
 
 const Json* Fields::find(std::string_view key) const {

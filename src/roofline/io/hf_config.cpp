@@ -1,9 +1,13 @@
 #include "roofline/io/hf_config.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "roofline/io/family.hpp"
 #include "roofline/io/quantization.hpp"
+#include "roofline/model/lowering.hpp"
 
 namespace roofline::io {
 namespace {
@@ -30,6 +34,23 @@ const Family* guess_family(const Fields& config) {
         if (config.has(experts)) return find_family(config.has("kv_lora_rank") ? "deepseek_v3" : "mixtral");
     }
     return find_family(config.has("kv_lora_rank") ? "deepseek_v3" : "llama");
+}
+
+/// The formats of the matrices the model has, most common first as they come.
+std::string summarise(const model::TypePlan& plan, const model::Lowered& lowered) {
+    std::array<bool, model::role_count> present{};
+    for (const model::Operator& op : lowered.operators) {
+        if (op.parameters > 0.0) present[static_cast<std::size_t>(op.role)] = true;
+    }
+    std::vector<std::string_view> seen;
+    for (const model::RoleTypes& layer : plan.layers) {
+        for (std::size_t role = 0; role < model::role_count; ++role) {
+            if (!present[role] || !model::usually_quantised(static_cast<model::Role>(role))) continue;
+            const std::string_view format = layer[role].format.name;
+            if (std::find(seen.begin(), seen.end(), format) == seen.end()) seen.push_back(format);
+        }
+    }
+    return fmt::format("{}", fmt::join(seen, " + "));
 }
 
 void add_notes(const Json& whole, Fields& language, std::vector<std::string>& notes) {
@@ -75,10 +96,20 @@ Result<HfModel> read_hf_config(const Json& config, std::string_view file) {
     if (problem) return std::unexpected(*problem);
 
     add_notes(config, fields, architecture.notes);
-    CheckpointTypes types = read_types(fields, config, architecture, architecture.notes);
+    auto types = read_types(fields, config, architecture, architecture.notes);
     if (problem) return std::unexpected(*problem);
-    model.types = std::move(types.plan);
-    model.types_summary = std::move(types.summary);
+    if (!types) return std::unexpected(types.error());
+    model.types = std::move(types->plan);
+    // Lowered once here: a config with more kinds of layers than a step has features for is refused, and the summary
+    // can leave out roles that the model does not have.
+    const model::Lowered lowered = model::lower(architecture, model.types);
+    if (lowered.features.size() > model::max_features / 2) {
+        fields.complain("",
+                        fmt::format("describes {} different kinds of attention reach and experts, expected at most {}",
+                                    lowered.features.size(), model::max_features / 2));
+        return std::unexpected(*problem);
+    }
+    model.types_summary = summarise(model.types, lowered);
     architecture.dtype = model.types.stream;
     return model;
 }

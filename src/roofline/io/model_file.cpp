@@ -58,19 +58,23 @@ struct RoleElements {
 
 RoleElements count_elements(const ModelFile& model) {
     RoleElements result;
-    const std::size_t layers = model.architecture.layers.size();
-    result.layers.resize(layers);
-    // Lowered one layer at a time, so that operators can be told apart by layer.
-    for (std::size_t layer = 0; layer < layers; ++layer) {
+    result.layers.resize(model.architecture.layers.size());
+    // Lowered one kind of layer at a time, so that operators can be told apart by layer; counts do not depend on types.
+    std::vector<std::array<double, model::role_count>> of_kind(model.architecture.kinds.size());
+    for (std::size_t kind = 0; kind < of_kind.size(); ++kind) {
         model::Architecture one = model.architecture;
-        one.layers = {model.architecture.layers[layer]};
-        model::TypePlan types = model.types;
-        types.layers = {model.types.layers[layer]};
+        one.layers = {static_cast<int>(kind)};
+        model::TypePlan types;
+        types.outside = model.types.outside;
+        types.layers = {model.types.layers.front()};
+        result.outside = {};
         for (const model::Operator& op : model::lower(one, types).operators) {
-            auto& roles = op.name.starts_with("layers") ? result.layers[layer] : result.outside;
-            if (!op.name.starts_with("layers") && layer > 0) continue;
+            auto& roles = op.name.starts_with("layers") ? of_kind[kind] : result.outside;
             roles[static_cast<std::size_t>(op.role)] += op.parameters;
         }
+    }
+    for (std::size_t layer = 0; layer < result.layers.size(); ++layer) {
+        result.layers[layer] = of_kind[static_cast<std::size_t>(model.architecture.layers[layer])];
     }
     return result;
 }
@@ -123,7 +127,7 @@ Result<ModelFile> read_model_file(std::string_view text, std::string_view file, 
     Fields fields(*json, std::string(file), "", problem);
     const std::string schema = fields.text("schema");
     if (schema != model_schema)
-        fields.complain("schema", fmt::format("is \"{}\", expected \"{}\"", schema, model_schema));
+        fields.complain("schema", fmt::format("is \"{}\", expected \"{}\"", printable(schema), model_schema));
     ModelFile model;
     model.name = fields.text("name");
     model.title = fields.text_or("title", model.name);

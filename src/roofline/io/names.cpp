@@ -22,6 +22,30 @@ std::size_t distance(std::string_view a, std::string_view b) {
     return rows[a.size()][b.size()];
 }
 
+/// "llama-8b" in "llama-3.1-8b": the words of what was typed, in their order.
+bool tokens_in_order(std::string_view typed, std::string_view name) {
+    std::size_t words = 0;
+    std::size_t from = 0;
+    std::string word;
+    const auto take = [&] {
+        if (word.empty()) return true;
+        const std::size_t found = name.find(word, from);
+        if (found == std::string_view::npos) return false;
+        from = found + word.size();
+        ++words;
+        word.clear();
+        return true;
+    };
+    for (const char c : typed) {
+        if (c != '-' && c != '_' && c != ' ' && c != '/') {
+            word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        } else if (!take()) {
+            return false;
+        }
+    }
+    return take() && words >= 2;
+}
+
 }  // namespace
 
 std::string normalised(std::string_view name) {
@@ -46,6 +70,7 @@ std::vector<std::string> nearest(std::string_view typed, std::span<const std::st
         std::size_t score = distance(wanted, other);
         // "llama-8b" should find "llama-3.1-8b", "h100" all the H100s: a name that contains what was typed is near.
         if (wanted.size() >= 2 && other.find(wanted) != std::string::npos) score = std::min<std::size_t>(score, 2);
+        if (tokens_in_order(typed.substr(0, longest_typed), other)) score = std::min<std::size_t>(score, 2);
         if (score <= std::max<std::size_t>(2, wanted.size() / 3)) candidates.push_back({score, name});
     }
     std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {

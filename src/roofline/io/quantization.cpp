@@ -1,13 +1,14 @@
 #include "roofline/io/quantization.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
+#include <cmath>
 #include <optional>
-#include <set>
-#include <span>
+#include <vector>
 
 #include <fmt/format.h>
+
+#include "roofline/io/module_patterns.hpp"
+#include "roofline/io/tensors.hpp"
 
 namespace roofline::io {
 namespace {
@@ -15,174 +16,29 @@ namespace {
 using model::Role;
 using model::WeightType;
 
-// Modules that hold the weights of a role, as checkpoints name them within a layer.
-std::span<const std::string_view> modules_of(Role role) {
-    static constexpr auto qkv =
-        std::to_array<std::string_view>({"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
-                                         "self_attn.qkv_proj", "mixer.q_proj", "attn.c_attn"});
-    static constexpr auto out =
-        std::to_array<std::string_view>({"self_attn.o_proj", "mixer.o_proj", "attn.wo_a", "attn.wo_b"});
-    static constexpr auto q_down = std::to_array<std::string_view>({"self_attn.q_a_proj", "attn.wq_a"});
-    static constexpr auto q_up = std::to_array<std::string_view>({"self_attn.q_b_proj", "attn.wq_b"});
-    static constexpr auto kv_down = std::to_array<std::string_view>({"self_attn.kv_a_proj_with_mqa", "attn.wkv"});
-    static constexpr auto kv_up = std::to_array<std::string_view>({"self_attn.kv_b_proj"});
-    static constexpr auto indexer =
-        std::to_array<std::string_view>({"self_attn.indexer.wq_b", "attn.indexer.wq_b", "self_attn.index_q_proj"});
-    static constexpr auto gate_up =
-        std::to_array<std::string_view>({"mlp.gate_proj", "mlp.up_proj", "mlp.gate_up_proj", "mixer.up_proj"});
-    static constexpr auto down = std::to_array<std::string_view>({"mlp.down_proj", "mixer.down_proj"});
-    static constexpr auto expert_gate_up = std::to_array<std::string_view>(
-        {"mlp.experts.0.gate_proj", "mlp.experts.gate_up_proj", "block_sparse_moe.experts.0.w1",
-         "mixer.experts.0.up_proj", "ffn.experts.0.w1", "experts.0.gate_proj", "experts.gate_up_proj"});
-    static constexpr auto expert_down = std::to_array<std::string_view>(
-        {"mlp.experts.0.down_proj", "mlp.experts.down_proj", "block_sparse_moe.experts.0.w2",
-         "mixer.experts.0.down_proj", "ffn.experts.0.w2", "experts.0.down_proj", "experts.down_proj"});
-    static constexpr auto shared_gate_up = std::to_array<std::string_view>(
-        {"mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj", "ffn.shared_experts.w1",
-         "mixer.shared_experts.up_proj", "block_sparse_moe.shared_experts.gate_proj", "share_expert.gate_proj"});
-    static constexpr auto shared_down = std::to_array<std::string_view>(
-        {"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj", "ffn.shared_experts.w2",
-         "mixer.shared_experts.down_proj", "block_sparse_moe.shared_experts.down_proj", "share_expert.down_proj"});
-    static constexpr auto latent = std::to_array<std::string_view>({"mixer.fc1_latent_proj", "mixer.fc2_latent_proj"});
-    static constexpr auto mixer_in =
-        std::to_array<std::string_view>({"mixer.in_proj", "linear_attn.in_proj_qkv", "linear_attn.in_proj_qkvz",
-                                         "linear_attn.in_proj_z", "mamba.in_proj"});
-    static constexpr auto mixer_out =
-        std::to_array<std::string_view>({"mixer.out_proj", "linear_attn.out_proj", "mamba.out_proj"});
-    switch (role) {
-        case Role::attention_qkv:
-            return qkv;
-        case Role::attention_out:
-            return out;
-        case Role::latent_q_down:
-            return q_down;
-        case Role::latent_q_up:
-            return q_up;
-        case Role::latent_kv_down:
-            return kv_down;
-        case Role::latent_kv_up:
-            return kv_up;
-        case Role::indexer:
-            return indexer;
-        case Role::ffn_gate_up:
-            return gate_up;
-        case Role::ffn_down:
-            return down;
-        case Role::expert_gate_up:
-            return expert_gate_up;
-        case Role::expert_down:
-            return expert_down;
-        case Role::shared_gate_up:
-            return shared_gate_up;
-        case Role::shared_down:
-            return shared_down;
-        case Role::moe_latent:
-            return latent;
-        case Role::mixer_in:
-            return mixer_in;
-        case Role::mixer_out:
-            return mixer_out;
-        default:
-            return {};
-    }
-}
-
 bool is_expert(Role role) {
     return role == Role::expert_gate_up || role == Role::expert_down;
 }
 
-/// '*' matches anything, dots too: as fnmatch does for the tools that write these lists.
-bool glob(std::string_view pattern, std::string_view text) {
-    std::size_t p = 0;
-    std::size_t t = 0;
-    std::size_t star = std::string_view::npos;
-    std::size_t resume = 0;
-    while (t < text.size()) {
-        if (p < pattern.size() && pattern[p] == '*') {
-            star = p++;
-            resume = t;
-        } else if (p < pattern.size() && (pattern[p] == text[t] || pattern[p] == '?')) {
-            ++p;
-            ++t;
-        } else if (star != std::string_view::npos) {
-            p = star + 1;
-            t = ++resume;
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.size() && pattern[p] == '*') ++p;
-    return p == pattern.size();
-}
-
-/// The simple expressions of compressed-tensors ("re:.*self_attn.*", "re:^lm_head$") as globs.
-std::string glob_from_expression(std::string_view expression) {
-    std::string result;
-    for (std::size_t i = 0; i < expression.size(); ++i) {
-        const char c = expression[i];
-        if (c == '^' || c == '$') continue;
-        if (c == '\\' && i + 1 < expression.size()) {
-            const char escaped = expression[++i];
-            result += escaped == 'd' ? '*' : escaped;
-        } else if (c == '.' && i + 1 < expression.size() && (expression[i + 1] == '*' || expression[i + 1] == '+')) {
-            result += '*';
-            ++i;
-        } else if (c == '+') {
-            if (result.empty() || result.back() != '*') result += '*';
-        } else {
-            result += c;
-        }
-    }
-    return result;
-}
-
-struct Rule {
-    std::string pattern;
-    std::optional<WeightType> type;  // empty: left in the checkpoint's own type
-};
-
-/// Rules, quick to ask layer by layer: lists of hundreds of modules name their layer.
+/// Patterns with the type each stands for; empty: left in the checkpoint's own type.
 class Rules {
   public:
     void add(std::string pattern, std::optional<WeightType> type) {
-        const std::size_t at = pattern.find("layers.");
-        if (at != std::string::npos) {
-            std::size_t digits = at + 7;
-            std::size_t end = digits;
-            while (end < pattern.size() && pattern[end] >= '0' && pattern[end] <= '9') ++end;
-            // "layers.1*" means layers 1 and 10 to 19; only a name that goes on with a dot is of one layer alone.
-            if (end > digits && end - digits < 6 && (end == pattern.size() || pattern[end] == '.')) {
-                by_layer_[std::stoul(pattern.substr(digits, end - digits))].push_back(
-                    {pattern.substr(at), std::move(type)});
-                return;
-            }
-            pattern = pattern.substr(pattern.starts_with("re:") ? 0 : at);
-        }
-        everywhere_.push_back({std::move(pattern), std::move(type)});
+        types_.push_back(std::move(type));
+        patterns_.add(std::move(pattern), types_.size() - 1);
     }
-
-    const Rule* find(std::size_t layer, std::string_view module) const {
-        const std::string name = fmt::format("layers.{}.{}", layer, module);
-        const auto matches = [&](const Rule& rule) { return module_matches(rule.pattern, name); };
-        if (const auto own = by_layer_.find(layer); own != by_layer_.end()) {
-            const auto found = std::find_if(own->second.begin(), own->second.end(), matches);
-            if (found != own->second.end()) return &*found;
-        }
-        const auto found = std::find_if(everywhere_.begin(), everywhere_.end(), matches);
-        return found == everywhere_.end() ? nullptr : &*found;
+    const std::optional<WeightType>* find(std::size_t layer, std::string_view module) const {
+        return type_at(patterns_.find(layer, module));
     }
-
-    const Rule* head() const {
-        for (const Rule& rule : everywhere_) {
-            if (rule.pattern.ends_with("lm_head")) return &rule;
-        }
-        return nullptr;
-    }
-    bool empty() const { return by_layer_.empty() && everywhere_.empty(); }
+    const std::optional<WeightType>* head() const { return type_at(patterns_.find_head()); }
+    bool empty() const { return patterns_.empty(); }
 
   private:
-    std::map<std::size_t, std::vector<Rule>> by_layer_;
-    std::vector<Rule> everywhere_;
+    const std::optional<WeightType>* type_at(std::size_t meaning) const {
+        return meaning == ModulePatterns::npos ? nullptr : &types_[meaning];
+    }
+    ModulePatterns patterns_;
+    std::vector<std::optional<WeightType>> types_;
 };
 
 WeightType weights(std::string_view format, DType activation) {
@@ -198,6 +54,17 @@ WeightType integer_weights(double bits, double group, bool zero_point, DType str
     type.format.scale_bits = 16.0 + (zero_point ? bits : 0.0);
     if (bits == 8.0) type.format.name = "int8";
     return type;
+}
+
+/// A group of weights that share a scale; 0 (or -1, as some files write it) means one scale per output channel.
+double read_group_size(Fields& fields, double fallback) {
+    const double size = fields.number_or("group_size", fallback);
+    if (size == -1.0 || size == 0.0) return 0.0;
+    if (!(size >= 1.0 && size <= 65536.0 && size == std::floor(size))) {
+        fields.complain("group_size", fmt::format("is {}, expected a whole number from 1 to 65536, or -1", size));
+        return fallback;
+    }
+    return size;
 }
 
 /// NVIDIA's names for what it did to a module.
@@ -223,7 +90,7 @@ std::optional<WeightType> group_type(Fields& group, DType stream) {
     const double bits = stored.size_or("num_bits", 16.0);
     const std::string kind = stored.text_or("type", "int");
     const double size = stored.find("group_size") != nullptr && stored.find("group_size")->is_number()
-                            ? stored.number_or("group_size", 0.0)
+                            ? read_group_size(stored, 0.0)
                             : 0.0;
     DType activation = stream;
     if (group.has("input_activations")) {
@@ -239,6 +106,11 @@ std::optional<WeightType> group_type(Fields& group, DType stream) {
     if (kind == "int" && activation == DType::int8 && bits == 8.0) return weights("int8", activation);
     if (kind == "int" && bits <= 8.0) return integer_weights(bits, size, !stored.flag("symmetric", true), stream);
     return std::nullopt;
+}
+
+std::string unknown_method(std::string_view name) {
+    return fmt::format("quantisation \"{}\" is not known here; weights are counted in the checkpoint's plain type",
+                       printable(name));
 }
 
 struct Quantisation {
@@ -265,8 +137,7 @@ void add_listed(Fields& from, Quantisation& to, DType stream) {
     Fields listed = from.child("quantized_layers");
     for (const std::string& pattern : listed.keys()) {
         Fields entry = listed.child(pattern);
-        to.listed.add(pattern,
-                      modelopt_type(entry.text_or("quant_algo", ""), entry.number_or("group_size", 16.0), stream));
+        to.listed.add(pattern, modelopt_type(entry.text_or("quant_algo", ""), read_group_size(entry, 16.0), stream));
     }
 }
 
@@ -295,13 +166,20 @@ void read_quantization_config(Fields& quantization, Quantisation& to, DType stre
     if (method == "fp8" || method == "fbgemm_fp8") {
         const bool blocks = quantization.has("weight_block_size");
         to.quantised = weights(blocks ? "fp8_block" : "fp8", DType::fp8);
+        if (const auto block = quantization.numbers("weight_block_size"); !block.empty()) {
+            if (block[0] >= 1.0 && block[0] <= 65536.0) {
+                to.quantised->format.group = static_cast<int>(block[0]);
+            } else {
+                quantization.complain("weight_block_size", "is out of range, expected sizes from 1 to 65536");
+            }
+        }
     } else if (method == "mxfp4") {
         to.quantised = weights("mxfp4", stream);
         to.quantised->format.weight_only = true;
         to.experts_only = true;
     } else if (method == "awq" || method == "gptq" || method == "auto-round") {
         // GPTQ files store zero points even where they are symmetric.
-        to.quantised = integer_weights(quantization.size_or("bits", 4.0), quantization.number_or("group_size", 128.0),
+        to.quantised = integer_weights(quantization.size_or("bits", 4.0), read_group_size(quantization, 128.0),
                                        quantization.flag("zero_point", true), stream);
     } else if (method == "bitsandbytes") {
         const bool four = quantization.flag("load_in_4bit", false);
@@ -312,9 +190,11 @@ void read_quantization_config(Fields& quantization, Quantisation& to, DType stre
                 quantization.flag("bnb_4bit_use_double_quant", false) ? 8.0 + 32.0 / 256.0 : 32.0;
     } else if (method == "compressed-tensors" || method == "modelopt" || method == "modelopt_fp4" ||
                quantization.has("config_groups") || quantization.has("quant_algo")) {
-        if (const auto named = modelopt_type(quantization.text_or("quant_algo", ""), 16.0, stream))
-            to.quantised = named;
+        const std::string algorithm = quantization.text_or("quant_algo", "");
+        to.quantised = modelopt_type(algorithm, 16.0, stream);
+        to.listed_only = algorithm == "MIXED_PRECISION" && !to.listed.empty();
         read_config_groups(quantization, to, stream);
+        if (!to.quantised && !to.listed_only) notes.push_back(unknown_method(algorithm.empty() ? method : algorithm));
         const Json* kv = quantization.find("kv_cache_scheme");
         if (kv != nullptr && kv->is_string()) {
             to.kv = kv->get_ref<const std::string&>() == "FP8" ? std::optional(*find_format("fp8")) : std::nullopt;
@@ -323,8 +203,7 @@ void read_quantization_config(Fields& quantization, Quantisation& to, DType stre
             if (scheme.size_or("num_bits", 16.0) == 8.0) to.kv = *find_format("fp8");
         }
     } else if (!method.empty()) {
-        notes.push_back(fmt::format(
-            "quantisation \"{}\" is not known here; weights are counted in the checkpoint's plain type", method));
+        notes.push_back(unknown_method(method));
     }
 }
 
@@ -333,13 +212,11 @@ void read_hf_quant_config(Fields& quantization, Quantisation& to, DType stream, 
     const bool said_before = to.quantised.has_value() || to.listed_only;
     if (to.listed.empty()) add_listed(quantization, to, stream);
     if (!said_before) {
-        to.quantised = modelopt_type(algorithm, quantization.number_or("group_size", 16.0), stream);
+        to.quantised = modelopt_type(algorithm, read_group_size(quantization, 16.0), stream);
         to.listed_only = algorithm == "MIXED_PRECISION";
         add_exclusions(quantization, to);
         if (!to.quantised && !to.listed_only && !algorithm.empty()) {
-            notes.push_back(
-                fmt::format("quantisation \"{}\" is not known here; weights are counted in the checkpoint's plain type",
-                            algorithm));
+            notes.push_back(unknown_method(algorithm));
         }
     }
     if (quantization.text_or("kv_cache_quant_algo", "") == "FP8") to.kv = *find_format("fp8");
@@ -358,37 +235,12 @@ DType checkpoint_dtype(Fields& language, Fields& whole) {
     return DType::bf16;
 }
 
-std::string summarise(const model::TypePlan& plan, const model::Architecture& architecture) {
-    std::vector<std::string> seen;
-    for (const auto& layer : plan.layers) {
-        for (std::size_t role = 0; role < model::role_count; ++role) {
-            if (!model::usually_quantised(static_cast<Role>(role))) continue;
-            std::string format(layer[role].format.name);
-            if (std::find(seen.begin(), seen.end(), format) == seen.end()) seen.push_back(std::move(format));
-        }
-    }
-    (void)architecture;
-    return fmt::format("{}", fmt::join(seen, " + "));
-}
-
 }  // namespace
 
-bool module_matches(std::string_view pattern, std::string_view module) {
-    if (pattern.starts_with("re:")) return glob("*" + glob_from_expression(pattern.substr(3)), module);
-    if (pattern.find('*') != std::string_view::npos) {
-        const std::string inside = std::string(pattern) + ".*";  // a module stands for everything in it
-        if (glob(pattern, module) || glob(inside, module)) return true;
-        return !pattern.starts_with('*') && (glob("*." + std::string(pattern), module) || glob("*." + inside, module));
-    }
-    // A plain name speaks of the module itself and of everything inside it, wherever it stands.
-    const std::string within = "." + std::string(module) + ".";
-    return within.find("." + std::string(pattern) + ".") != std::string::npos;
-}
-
-CheckpointTypes read_types(Fields& language, const Json& whole, const model::Architecture& architecture,
-                           std::vector<std::string>& notes) {
-    std::optional<Problem> ignored;  // the whole config was checked to be an object before
-    Fields outer(whole, language.file(), "", ignored);
+Result<CheckpointTypes> read_types(Fields& language, const Json& whole, const model::Architecture& architecture,
+                                   std::vector<std::string>& notes) {
+    std::optional<Problem> problem;
+    Fields outer(whole, language.file(), "", problem);
     const DType plain = checkpoint_dtype(language, outer);
     Quantisation quantisation;
     Fields* holder = language.has("quantization_config") ? &language
@@ -405,7 +257,8 @@ CheckpointTypes read_types(Fields& language, const Json& whole, const model::Arc
             read_hf_quant_config(config, quantisation, plain, notes);
         }
     }
-    if (ignored && !language.failed()) notes.push_back(ignored->text);
+
+    if (problem) return std::unexpected(*problem);
 
     CheckpointTypes result;
     model::TypePlan& plan = result.plan;
@@ -415,8 +268,8 @@ CheckpointTypes read_types(Fields& language, const Json& whole, const model::Arc
     const auto type_of = [&](std::size_t layer, Role role) -> std::optional<WeightType> {
         if (!model::usually_quantised(role) && role != Role::indexer) return std::nullopt;
         for (const Rules* rules : {&quantisation.listed, &quantisation.targets, &quantisation.excluded}) {
-            for (const std::string_view module : modules_of(role)) {
-                if (const Rule* rule = rules->find(layer, module)) return rule->type;
+            for (const std::string_view module : modules_of(role, architecture.family)) {
+                if (const auto* type = rules->find(layer, module)) return *type;
             }
         }
         if (quantisation.listed_only || (quantisation.experts_only && !is_expert(role))) return std::nullopt;
@@ -430,8 +283,8 @@ CheckpointTypes read_types(Fields& language, const Json& whole, const model::Arc
         }
         // The head is quantised only where a list says so by name.
         for (const Rules* rules : {&quantisation.targets, &quantisation.listed}) {
-            if (const Rule* head = rules->head(); head != nullptr && head->type)
-                plan.outside[static_cast<std::size_t>(Role::head)] = *head->type;
+            if (const auto* head = rules->head(); head != nullptr && *head)
+                plan.outside[static_cast<std::size_t>(Role::head)] = **head;
         }
     }
     // DeepSeek V4 says of its experts alone that they are 4-bit floats, beside an 8-bit quantization_config.
@@ -441,7 +294,6 @@ CheckpointTypes read_types(Fields& language, const Json& whole, const model::Arc
                 layer[static_cast<std::size_t>(role)] = weights("mxfp4", DType::fp8);
         }
     }
-    result.summary = summarise(plan, architecture);
     return result;
 }
 

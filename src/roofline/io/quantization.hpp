@@ -14,15 +14,11 @@ namespace roofline::io {
 
 struct CheckpointTypes {
     model::TypePlan plan;
-    std::string summary;  // "bf16", "fp8_block, head bf16"
 };
 
 /// `language` is the language model's part of the config, `whole` the file it stands in: quantisation may be said in
 /// either.
-CheckpointTypes read_types(Fields& language, const Json& whole, const model::Architecture& architecture,
-                           std::vector<std::string>& notes);
-
-/// Does a pattern of excluded or quantised modules (a name, a glob, or "re:" a simple expression) speak of a module?
-bool module_matches(std::string_view pattern, std::string_view module);
+Result<CheckpointTypes> read_types(Fields& language, const Json& whole, const model::Architecture& architecture,
+                                   std::vector<std::string>& notes);
 
 }  // namespace roofline::io

@@ -44,6 +44,8 @@ OrderedJson record_json(const StageReport& stage, std::size_t i) {
               {"kv", detail.kv_bytes}}},
             {"intensity", finite(detail.intensity)},
             {"bound", name(detail.bound)},
+            {"fraction_of_peak", stage.uses[i].of_peak},
+            {"fraction_of_bandwidth", stage.uses[i].of_bandwidth},
             {"time_s", times_json(record.times)},
             {"share", total > 0.0 ? record.times.expected.value / total : 0.0}};
 }
@@ -62,6 +64,8 @@ OrderedJson stage_json(const StageReport& stage) {
                         {"intensity", finite(stage.totals.intensity)},
                         {"ridge", finite(stage.ridge.value)},
                         {"bound", name(stage.totals.bound)},
+                        {"fraction_of_peak", stage.use.of_peak},
+                        {"fraction_of_bandwidth", stage.use.of_bandwidth},
                         {"time_s", times_json(stage.times)},
                         {"tokens_per_s", rates_json(stage)}};
     json["groups"] = OrderedJson::array();
@@ -69,6 +73,10 @@ OrderedJson stage_json(const StageReport& stage) {
         json["groups"].push_back({{"group", name(group.group)},
                                   {"flops", group.flops.value},
                                   {"bytes", {{"memory", group.memory.value}}},
+                                  {"intensity", finite(group.intensity.value)},
+                                  {"bound", name(group.bound)},
+                                  {"fraction_of_peak", group.use.of_peak},
+                                  {"fraction_of_bandwidth", group.use.of_bandwidth},
                                   {"time_s",
                                    {{"limit", group.limit.value},
                                     {"attainable", group.attainable.value},
@@ -90,6 +98,10 @@ OrderedJson published_json(const std::optional<PublishedCount>& count) {
 }
 
 }  // namespace
+
+std::string dump(const OrderedJson& json) {
+    return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
 
 OrderedJson finite(double value) {
     return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);

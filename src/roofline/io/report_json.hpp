@@ -22,6 +22,10 @@ OrderedJson device_json(const Device& device);
 /// Counts and sizes of a model, for `models show`.
 OrderedJson model_json(const ModelFile& model, const model::Lowered& lowered);
 
+/// Indented text with a newline at the end. Bytes that are not UTF-8 (file names may hold any) become replacement
+/// marks.
+std::string dump(const OrderedJson& json);
+
 /// JSON has no infinity: what is infinite or unknown is null.
 OrderedJson finite(double value);
 

@@ -11,6 +11,10 @@
 namespace roofline::io {
 namespace {
 
+constexpr double smallest_factor = 1e-6;
+constexpr double largest_factor = 1e6;
+constexpr double largest_figure = 1e24;  // in base units: beyond any machine
+
 struct Number {
     double value;
     std::string_view rest;
@@ -18,6 +22,8 @@ struct Number {
 
 /// A number at the start of a text. strtod, because libc++ has no from_chars for doubles; the locale is never changed.
 std::optional<Number> leading_number(std::string_view text) {
+    if (text.empty() || !(text[0] == '.' || text[0] == '-' || (text[0] >= '0' && text[0] <= '9'))) return std::nullopt;
+    if (text.size() > 2 && (text[1] == 'x' || text[1] == 'X')) return std::nullopt;  // no hexadecimal
     const std::string copy(text);
     char* end = nullptr;
     const double value = std::strtod(copy.c_str(), &end);
@@ -63,7 +69,11 @@ Result<double> new_value(const Setting& setting, std::optional<double> old, Dime
         return fail(fmt::format("--set {}: found \"{}\", expected a number with its unit ({}) or a factor such as 2x",
                                 setting.text, setting.value, expected_units(dimension)));
     }
-    return number->value * *factor;
+    const double value = number->value * *factor;
+    if (value > largest_figure)
+        return fail(fmt::format("--set {}: found {:g} in base units, expected at most {:g}", setting.text, value,
+                                largest_figure));
+    return value;
 }
 
 /// A measured ceiling moves with the figure it is a part of.
@@ -94,8 +104,10 @@ Result<Setting> parse_setting(std::string_view text) {
     setting.path = text.substr(0, equals);
     setting.value = text.substr(equals + 1);
     if (const auto number = leading_number(setting.value); number && number->rest == "x") {
-        if (number->value <= 0.0)
-            return fail(fmt::format("--set {}: found factor {}, expected one above zero", text, number->value));
+        if (!(number->value >= smallest_factor && number->value <= largest_factor)) {
+            return fail(fmt::format("--set {}: found factor {:g}, expected one from {:g} to {:g}", text, number->value,
+                                    smallest_factor, largest_factor));
+        }
         setting.factor = number->value;
     }
     return setting;
@@ -148,11 +160,11 @@ Result<void> apply(const Setting& setting, Json& config) {
     if (path.starts_with("model.")) path.remove_prefix(6);
     if (path.starts_with("config.")) path.remove_prefix(7);
     Json* place = &config;
-    // Nested language models: "num_hidden_layers" means the language model's.
-    if (config.is_object() && !config.contains(path.substr(0, path.find('.')))) {
-        for (const char* nested : {"text_config", "language_config", "llm_config"}) {
-            if (config.contains(nested)) place = &config[nested];
-        }
+    // Nested language models: "num_hidden_layers" means the language model's, which is the one that is read.
+    const std::string first(path.substr(0, path.find('.')));
+    for (const char* nested : {"text_config", "language_config", "llm_config"}) {
+        if (!config.is_object() || !config.contains(nested) || !config[nested].is_object()) continue;
+        if (config[nested].contains(first) || !config.contains(first)) place = &config[nested];
     }
     std::string_view rest = path;
     while (true) {

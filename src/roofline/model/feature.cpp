@@ -46,6 +46,7 @@ double of_one_group(const Feature& feature, const Sequences& group) {
     using What = Feature::What;
     switch (feature.what) {
         case What::one:
+        case What::rows:
         case What::experts:
             return 0.0;
         case What::tokens:
@@ -78,8 +79,9 @@ double distinct_experts(double total, double chosen, double tokens) {
 double evaluate(const Feature& feature, std::span<const Sequences> step) {
     if (feature.what == Feature::What::one) return 1.0;
     double sum = 0.0;
-    if (feature.what == Feature::What::experts) {
+    if (feature.what == Feature::What::experts || feature.what == Feature::What::rows) {
         for (const Sequences& group : step) sum += group.count * group.new_tokens;
+        if (feature.what == Feature::What::rows) return sum < feature.total ? sum : feature.total;
         return distinct_experts(feature.total, feature.chosen, sum);
     }
     for (const Sequences& group : step) {
@@ -110,6 +112,8 @@ std::string describe(const Feature& feature) {
             return who + "tokens x positions";
         case What::entries:
             return who + "pooled entries written";
+        case What::rows:
+            return "rows";
         case What::experts:
             return "distinct experts";
     }

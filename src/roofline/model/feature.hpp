@@ -41,12 +41,13 @@ struct Feature {
         keys,       // cached entries read within `reach`
         rectangle,  // new tokens x entries read: what unfused attention materialises
         entries,    // pooled entries that are completed and written
+        rows,       // distinct rows of a table that are gathered: new tokens, but no more than there are rows
         experts,    // expected number of distinct experts
     };
     What what = What::one;
     Who who = {};
     Reach reach = {};
-    double total = 0.0;   // experts: how many there are
+    double total = 0.0;   // experts, rows: how many there are
     double chosen = 0.0;  // experts: how many a token uses
 
     bool operator==(const Feature&) const = default;
@@ -60,7 +61,7 @@ double evaluate(const Feature& feature, std::span<const Sequences> step);
 
 std::string describe(const Feature& feature);
 
-inline constexpr int max_features = 32;
+inline constexpr std::size_t max_features = 64;
 using FeatureValues = std::array<double, max_features>;
 
 /// A linear form over features: constant + sum of factor x feature. Three terms have been enough for every operator.

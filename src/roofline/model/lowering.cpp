@@ -20,12 +20,13 @@ std::string times(const std::string& a, const std::string& b) {
 
 /// Layers of one kind that also compute in the same types can be lowered together.
 std::vector<std::vector<std::size_t>> alike(const std::vector<std::size_t>& layers, const TypePlan& types) {
-    std::map<std::array<DType, role_count>, std::size_t> seen;
+    std::map<std::array<std::pair<DType, DType>, role_count>, std::size_t> seen;
     std::vector<std::vector<std::size_t>> groups;
     for (const std::size_t layer : layers) {
-        std::array<DType, role_count> signature{};
+        std::array<std::pair<DType, DType>, role_count> signature{};
         for (std::size_t role = 0; role < role_count; ++role) {
-            signature[role] = types.of(layer, static_cast<Role>(role)).compute();
+            const WeightType& type = types.of(layer, static_cast<Role>(role));
+            signature[role] = {type.compute(), type.activation};
         }
         const auto [place, fresh] = seen.try_emplace(signature, groups.size());
         if (fresh) groups.emplace_back();
@@ -45,7 +46,6 @@ Lowered Lowering::run() && {
     lower_embedding();
     lower_layers();
     lower_head();
-    assert(lowered_.features.size() <= static_cast<std::size_t>(max_features));
     return std::move(lowered_);
 }
 
@@ -55,7 +55,7 @@ int Lowering::feature(const Feature& wanted) {
     auto& features = lowered_.features;
     const auto found = std::find(features.begin(), features.end(), wanted);
     if (found == features.end()) {
-        features.push_back(wanted);
+        features.push_back(wanted);  // too many of them are refused where the model is read
         return static_cast<int>(features.size()) - 1;
     }
     return static_cast<int>(found - features.begin());
@@ -89,6 +89,17 @@ double Lowering::weight_bytes(Role role, double inner, double cols) const {
     if (group_layers_.empty()) return types_.outside_layers(role).bytes(inner, cols).value;
     double sum = 0.0;  // files may store a role differently from layer to layer: the average over them is exact in sum
     for (const std::size_t layer : group_layers_) sum += types_.of(layer, role).bytes(inner, cols).value;
+    return sum / static_cast<double>(group_layers_.size());
+}
+
+double Lowering::bias_bytes(Role role, double count) const {
+    // Biases stay in the stream type, unless a file said how many bits all of a role take, biases included.
+    const auto bytes = [&](const WeightType& type) {
+        return type.file_bits ? count * *type.file_bits / 8.0 : stream_bytes(count);
+    };
+    if (group_layers_.empty()) return bytes(types_.outside_layers(role));
+    double sum = 0.0;
+    for (const std::size_t layer : group_layers_) sum += bytes(types_.of(layer, role));
     return sum / static_cast<double>(group_layers_.size());
 }
 
@@ -147,7 +158,7 @@ Operator& Lowering::product(const Product& p) {
     op.role = p.role;
     op.flops = Form(2.0 * cells, p.rows);  // F10: a multiply-add is two flops
     op.parameters = op.active_parameters = cells + p.bias;
-    op.stored_bytes = p.copies * weight_bytes(p.role, p.inner, p.cols) + stream_bytes(p.bias);
+    op.stored_bytes = p.copies * weight_bytes(p.role, p.inner, p.cols) + bias_bytes(p.role, p.bias);
     op.weight_bytes = Form(op.stored_bytes);
     const double input = p.reads_input ? p.inner * p.copies * bits(activation(p.role)) / 8.0 : 0.0;
     const double output = stream_bytes(p.cols * p.copies);
@@ -167,7 +178,7 @@ Operator& Lowering::expert_product(const ExpertProduct& p) {
     const int rows = tokens();
     const int distinct = experts(p.total, p.chosen);
     const double cells = p.inner * p.cols;
-    const double one = weight_bytes(p.role, p.inner, p.cols) + stream_bytes(p.bias);
+    const double one = weight_bytes(p.role, p.inner, p.cols) + bias_bytes(p.role, p.bias);
     op.engine = Engine::matrix;
     op.type = compute(p.role);
     op.role = p.role;
@@ -325,9 +336,10 @@ void Lowering::lower_embedding() {
     const auto gather = [&](std::string_view name, Role role, double table_rows, double columns) {
         Operator& op = add(name, Kind::gather, Group::embedding);
         op.role = role;
+        const int gathered = feature({.what = Feature::What::rows, .who = {}, .reach = {}, .total = table_rows});
         op.parameters = op.active_parameters = table_rows * columns;
         op.stored_bytes = weight_bytes(role, columns, table_rows);
-        op.weight_bytes = Form(op.stored_bytes / table_rows, rows);  // F14: one row per token, not the table
+        op.weight_bytes = Form(op.stored_bytes / table_rows, gathered);  // F14: one row per token, not the table
         op.activation_bytes = Form(stream_bytes(columns), rows);
         op.formula = "F14";
         op.shape = slot(rows) + " rows of [" + number(table_rows) + " x " + number(columns) + "]";

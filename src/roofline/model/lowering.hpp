@@ -116,6 +116,7 @@ class Lowering {
     int feature(const Feature& wanted);
     Operator& add(std::string_view name, Kind kind, Group group);
     double weight_bytes(Role role, double inner, double cols) const;
+    double bias_bytes(Role role, double count) const;
     DType compute(Role role) const;
     DType activation(Role role) const;
     void note_width(double bytes_per_token);

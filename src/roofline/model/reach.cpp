@@ -49,6 +49,7 @@ double pairs(const Reach& reach, const Sequences& sequences) {
 }
 
 double keys(const Reach& reach, const Sequences& sequences) {
+    if (sequences.new_tokens == 0.0) return 0.0;  // nobody asks
     const double last = sequences.past + sequences.new_tokens;
     double each = 0.0;
     if (reach.chunk > 0.0) {

@@ -45,7 +45,11 @@ Fit fit(const model::Lowered& lowered, const Device& device, const Workload& wor
     // What one more sequence costs: its cache, and its share of the largest step.
     const double each = model::cache_bytes(lowered, context) + activations.each;
     const double room = free - activations.fixed;
-    result.largest_batch = room <= 0.0 ? 0.0 : each <= 0.0 ? unlimited : std::floor(room / each);
+    if (room <= 0.0) {
+        result.largest_batch = 0.0;
+    } else if (each > 0.0) {
+        result.largest_batch = std::floor(room / each);
+    }
 
     // The context is found by bisection: windows and pools make the cache anything but linear in it.
     const auto holds = [&](double tokens_kept) {
@@ -60,7 +64,7 @@ Fit fit(const model::Lowered& lowered, const Device& device, const Workload& wor
         }
         longest = low;
     }
-    result.longest_context = longest;
+    if (longest < unlimited) result.longest_context = longest;
     return result;
 }
 

@@ -15,8 +15,8 @@ struct Fit {
     Bytes activations{};            // of the largest step
     std::optional<Bytes> capacity;  // empty: the device's memory size is not fixed (a CPU's DIMMs)
     bool fits = true;
-    std::optional<double> largest_batch;    // at this context
-    std::optional<double> longest_context;  // at this batch
+    std::optional<double> largest_batch;    // at this context; empty: memory does not limit it
+    std::optional<double> longest_context;  // at this batch; likewise
 
     Bytes total() const { return weights + kv + activations; }
 };

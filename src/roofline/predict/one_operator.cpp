@@ -1,6 +1,7 @@
 #include "roofline/predict/one_operator.hpp"
 
 #include <cmath>
+#include <cstdio>
 
 #include "roofline/model/reach.hpp"
 #include "roofline/model/types.hpp"
@@ -9,8 +10,9 @@ namespace roofline::predict {
 namespace {
 
 std::string number(double value) {
-    if (value == std::floor(value) && std::fabs(value) < 1e15) return std::to_string(static_cast<long long>(value));
-    return std::to_string(value);
+    char text[32];
+    std::snprintf(text, sizeof text, value == std::floor(value) && std::fabs(value) < 1e15 ? "%.0f" : "%.6g", value);
+    return text;
 }
 
 double stored(DType type, double elements) {
@@ -85,7 +87,8 @@ Judgement judge_on(const OneOperator& op, const Device& device) {
                               std::string(name(choice->type));
         }
     } else {
-        result.stand_in = "no compute rate is published for " + device.name;
+        result.stand_in = device.name + " publishes no rate for " + std::string(name(op.work.type)) +
+                          " or a type that could stand in: only memory counts";
     }
     const Roofs limit = limit_roofs(device);
     result.verdict = judge(result.work, limit);

@@ -111,6 +111,7 @@ StageTime Prepared::evaluate(std::span<const model::Sequences> step, std::span<O
         stage.limit = cache_seconds;
         stage.bound = Bound::cache;
     }
+    if (stage.limit == 0.0) stage.bound = Bound::memory;
     // Sums taken in another order may differ in the last digit; the order of the three times may not.
     stage.attainable = std::max(stage.attainable, stage.limit);
     stage.intensity = stage.flops == 0.0          ? 0.0

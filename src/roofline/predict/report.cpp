@@ -29,20 +29,33 @@ FlopsPerByte ridge_of(const std::vector<Record>& records, const Prepared& prepar
     return FlopsPerByte(flop_cost > 0.0 ? byte_cost / flop_cost : 0.0);
 }
 
-std::vector<GroupShare> share_out(const std::vector<Record>& records, double total) {
+Use use_of(double computing, double memory_seconds, double expected) {
+    if (expected <= 0.0) return {};
+    return {computing / expected, memory_seconds / expected};
+}
+
+std::vector<GroupShare> share_out(const std::vector<Record>& records, const Roofs& limit, double total) {
+    const double byte_cost = limit.seconds_per_byte[index(Level::memory)];
     std::array<GroupShare, group_count> shares;
     for (const Record& record : records) {
         GroupShare& share = shares[index(record.group)];
         share.limit += record.times.limit;
         share.attainable += record.times.attainable;
+        share.computing += Seconds(record.work.flops.value * limit.flop_cost(record.work.engine, record.work.type));
         share.flops += record.work.flops;
         share.memory += record.work.at(Level::memory);
     }
     std::vector<GroupShare> result;
     for (std::size_t i = 0; i < group_count; ++i) {
-        shares[i].group = static_cast<Group>(i);
-        shares[i].share = total > 0.0 ? shares[i].attainable.value / total : 0.0;
-        if (shares[i].attainable.value > 0.0 || shares[i].flops.value > 0.0) result.push_back(shares[i]);
+        GroupShare& share = shares[i];
+        const double memory_seconds = share.memory.value * byte_cost;
+        share.group = static_cast<Group>(i);
+        share.intensity = intensity(share.flops, share.memory);
+        share.bound =
+            share.computing.value >= memory_seconds && share.computing.value > 0.0 ? Bound::compute : Bound::memory;
+        share.use = use_of(share.computing.value, memory_seconds, share.attainable.value);
+        share.share = total > 0.0 ? share.attainable.value / total : 0.0;
+        if (share.attainable.value > 0.0 || share.flops.value > 0.0) result.push_back(share);
     }
     return result;
 }
@@ -79,7 +92,17 @@ StageReport report_stage(const Scenario& scenario, const Prepared& prepared, Sta
         report.operators.push_back(i);
     }
     report.ridge = ridge_of(report.records, prepared);
-    report.groups = share_out(report.records, report.times.attainable.value);
+    const Roofs& limit = prepared.limit();
+    const double byte_cost = limit.seconds_per_byte[index(Level::memory)];
+    double computing = 0.0;
+    for (const Record& record : report.records) {
+        const double seconds = record.work.flops.value * limit.flop_cost(record.work.engine, record.work.type);
+        report.uses.push_back(
+            use_of(seconds, record.work.at(Level::memory).value * byte_cost, record.times.expected.value));
+        computing += seconds;
+    }
+    report.use = use_of(computing, report.totals.memory_bytes * byte_cost, report.times.expected.value);
+    report.groups = share_out(report.records, limit, report.times.attainable.value);
     return report;
 }
 
@@ -165,8 +188,8 @@ void note_stand_ins(const Scenario& scenario, const Prepared& prepared, std::vec
     }
     notes.insert(notes.end(), said.begin(), said.end());
     if (unpriced)
-        notes.push_back("no compute rate is published for " + scenario.device.name +
-                        ": only its memory limits are counted");
+        notes.push_back(scenario.device.name +
+                        " publishes no compute rate that these products could use: only memory counts");
 }
 
 }  // namespace

@@ -30,12 +30,23 @@ struct Scenario {
     std::vector<std::string> notes;
 };
 
+/// How much of the machine something uses: its datasheet time on each resource over its expected time. For a stage
+/// these are what people call MFU and MBU.
+struct Use {
+    double of_peak = 0.0;
+    double of_bandwidth = 0.0;
+};
+
 struct GroupShare {
     Group group = Group::other;
     Seconds limit{};
     Seconds attainable{};
+    Seconds computing{};  // at datasheet peaks
     Flops flops{};
     Bytes memory{};
+    FlopsPerByte intensity{};
+    Bound bound = Bound::memory;
+    Use use;
     double share = 0.0;  // of the stage's expected time
 };
 
@@ -47,6 +58,8 @@ struct StageReport {
     StageTime totals;
     Times times;
     FlopsPerByte ridge{};  // of the engine that does most of the flops
+    Use use;
+    std::vector<Use> uses;  // one per record
     std::vector<Record> records;
     std::vector<OperatorTime> details;   // one per record
     std::vector<std::size_t> operators;  // index of each record's operator in the lowered model

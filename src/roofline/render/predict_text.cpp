@@ -106,13 +106,15 @@ Table answer_table(const Report& report) {
                  {"tokens/s"},
                  {"held back by", Align::left},
                  {"FLOP/B"},
-                 {"ridge"}},
+                 {"ridge"},
+                 {"of peak"},
+                 {"of bandwidth"}},
                 {}};
     for (const StageReport& stage : report.stages) {
         table.rows.push_back({stage_title(stage), time(stage.times.limit), time(stage.times.attainable),
                               time(stage.times.expected), plain(stage.tokens_per_second(stage.times.expected)),
                               std::string(name(stage.totals.bound)), intensity(FlopsPerByte(stage.totals.intensity)),
-                              intensity(stage.ridge)});
+                              intensity(stage.ridge), percent(stage.use.of_peak), percent(stage.use.of_bandwidth)});
     }
     return table;
 }

@@ -1,5 +1,6 @@
 // roofline devices: what machines are known, and every figure of one with its source.
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -7,6 +8,7 @@
 #include "roofline/cli/output.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/catalog.hpp"
+#include "roofline/io/names.hpp"
 #include "roofline/io/report_json.hpp"
 #include "roofline/render/numbers.hpp"
 #include "roofline/render/table.hpp"
@@ -47,10 +49,12 @@ Result<int> list(const Options& options) {
                          {"W"}},
                         {}};
     io::OrderedJson json = {{"schema", "roofline.devices/1"}, {"devices", io::OrderedJson::array()}};
+    std::set<std::string> vendors;
     for (const std::string& name : io::builtin_device_names()) {
         const auto device = io::builtin_device(name);
         if (!device) return std::unexpected(device.error());
-        if (!options.vendor.empty() && device->vendor != options.vendor) continue;
+        vendors.insert(device->vendor);
+        if (!options.vendor.empty() && io::normalised(device->vendor) != io::normalised(options.vendor)) continue;
         const Figure* capacity = device->capacity(Level::memory);
         const auto at = ridge(*device, DType::bf16);
         table.rows.push_back({device->name, device->title + (device->status.empty() ? "" : " (" + device->status + ")"),
@@ -61,8 +65,10 @@ Result<int> list(const Options& options) {
                               device->power ? render::plain(device->power->value) : "-"});
         json["devices"].push_back(io::device_json(*device));
     }
-    const std::string text =
-        options.output.format == "json" ? json.dump(2) + "\n" : spelt(table, options.output.format);
+    if (table.rows.empty())
+        return fail(
+            fmt::format("--vendor: found \"{}\", expected one of {}", options.vendor, fmt::join(vendors, ", ")));
+    const std::string text = options.output.format == "json" ? io::dump(json) : spelt(table, options.output.format);
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
     return done;
 }
@@ -80,7 +86,7 @@ Result<int> show(const Options& options) {
     const auto device = load_device(options.name);
     if (!device) return std::unexpected(device.error());
     if (options.output.format == "json") {
-        if (auto written = options.output.write(io::device_json(*device).dump(2) + "\n"); !written)
+        if (auto written = options.output.write(io::dump(io::device_json(*device))); !written)
             return std::unexpected(written.error());
         return done;
     }

@@ -50,7 +50,7 @@ Result<int> list(const Options& options) {
     }
     std::string text;
     if (options.output.format == "json") {
-        text = json.dump(2) + "\n";
+        text = io::dump(json);
     } else {
         text = options.output.format == "md"    ? render::as_markdown(table)
                : options.output.format == "csv" ? render::as_csv(table)
@@ -72,7 +72,7 @@ Result<int> show(const Options& options) {
     if (!model) return std::unexpected(model.error());
     const model::Lowered lowered = model::lower(model->architecture, model->types);
     if (options.output.format == "json") {
-        if (auto written = options.output.write(io::model_json(*model, lowered).dump(2) + "\n"); !written)
+        if (auto written = options.output.write(io::dump(io::model_json(*model, lowered))); !written)
             return std::unexpected(written.error());
         return done;
     }

@@ -1,4 +1,5 @@
 // roofline op: one operator by hand, against a device.
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -80,6 +81,10 @@ Result<predict::OneOperator> ask_attention(const Options& options, const Format&
     if (question.query_length > question.kv_length) {
         return fail(fmt::format("--kv-len: found {}, expected at least the {} queries, which are among the keys",
                                 options.keys, options.query));
+    }
+    if (std::fmod(question.heads, question.kv_heads) != 0.0) {
+        return fail(
+            fmt::format("--kv-heads: found {}, expected a divisor of the {} query heads", kv_heads, options.heads));
     }
     question.causal = !options.full;
     question.scores_in_memory = options.unfused;
@@ -179,7 +184,7 @@ Result<int> run(const Options& options) {
     }
     const predict::Judgement judged = predict::judge_on(*op, *device);
     const std::string text =
-        options.output.format == "json" ? as_json(*op, judged, *device).dump(2) + "\n" : as_text(*op, judged, *device);
+        options.output.format == "json" ? io::dump(as_json(*op, judged, *device)) : as_text(*op, judged, *device);
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
     return done;
 }

@@ -27,7 +27,7 @@ Result<int> run(const Options& options, const std::string& command) {
     const auto detail = options.all ? render::Detail::all_operators : render::Detail::main_operators;
     std::string text;
     if (options.output.format == "json") {
-        text = io::report_json(*scenario, report, {command, now_iso()}).dump(2) + "\n";
+        text = io::dump(io::report_json(*scenario, report, {command, now_iso()}));
     } else if (options.output.format == "csv") {
         text = render::predict_csv(report);
     } else if (options.explain) {

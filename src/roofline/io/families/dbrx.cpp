@@ -16,9 +16,11 @@ void read(Fields& config, model::Architecture& architecture) {
     shape.heads = config.size("n_heads");
     shape.kv_heads = attention.size_or("kv_n_heads", shape.heads);
     shape.head_dim = architecture.hidden / shape.heads;
+    check_heads(config, shape);
     const model::MoeShape moe{.experts = experts.size("moe_num_experts"),
                               .chosen = experts.size("moe_top_k"),
                               .width = experts.size("ffn_hidden_size")};
+    if (moe.chosen > moe.experts) experts.complain("moe_top_k", "is more than there are experts");
     const double layers = config.size("n_layers");
     if (layers > 10'000.0) config.complain("n_layers", "is out of range, expected at most 10000");
     for (double i = 0.0; i < layers && !config.failed(); ++i) {

@@ -17,6 +17,7 @@ void read(Fields& config, model::Architecture& architecture) {
         shape.kv_heads = config.flag("multi_query", true) ? 1.0 : shape.heads;
     }
     shape.qkv_bias = shape.out_bias = config.flag("bias", false);
+    check_heads(config, shape);
     shape.rotary = !config.flag("alibi", false);
     const double width =
         config.size_or("ffn_hidden_size", config.size_or("intermediate_size", 4.0 * architecture.hidden));

@@ -24,6 +24,7 @@ void read(Fields& config, model::Architecture& architecture) {
         full.head_dim = config.size_or("global_head_dim", shape.head_dim);
         full.kv_heads = config.size_or("num_global_key_value_heads", shape.kv_heads);
         full.value_is_key = config.flag("attention_k_eq_v", false);
+        check_heads(config, full);
         if (config.count_or("hidden_size_per_layer_input", 0.0) > 0.0 ||
             config.count_or("num_kv_shared_layers", 0.0) > 0.0) {
             config.complain(

@@ -15,6 +15,7 @@ void read(Fields& config, model::Architecture& architecture) {
     model::GqaShape shape;
     shape.heads = shape.kv_heads = config.size_of_any({"n_head", "num_attention_heads"});
     shape.head_dim = architecture.hidden / shape.heads;
+    check_heads(config, shape);
     shape.qkv_bias = shape.out_bias = true;
     shape.rotary = false;
     const double width =

@@ -1,6 +1,8 @@
 // Mamba-2: a state space in every layer and nothing else.
 #include "roofline/model/attention/mamba2.hpp"
 
+#include <cmath>
+
 #include "roofline/io/family.hpp"
 
 namespace roofline::io {
@@ -18,6 +20,7 @@ void read(Fields& config, model::Architecture& architecture) {
         .chunk = config.size_or("chunk_size", 256.0),
         .projection_bias = config.flag("use_bias", false),
         .convolution_bias = config.flag("use_conv_bias", true)};
+    if (shape.heads != std::floor(shape.heads)) config.complain("head_dim", "does not divide expand x hidden_size");
     const std::size_t layers = read_layer_count(config);
     for (std::size_t i = 0; i < layers && !config.failed(); ++i) {
         add_layer(architecture, "mamba", [&] { return pre_norm_layer(block<model::Mamba2>(shape), nullptr); });

@@ -18,6 +18,7 @@ void read(Fields& config, model::Architecture& architecture) {
         sliding.heads = other.size_or("num_attention_heads", full.heads);
         sliding.kv_heads = other.size_of_any({"num_attention_groups", "num_key_value_heads"});
         sliding.head_dim = other.size_or("head_dim", full.head_dim);
+        check_heads(other, sliding);
     }
     model::MoeShape moe = read_moe(config);
     moe.shared_width = config.count_or("share_expert_dim", 0.0);

@@ -1,5 +1,7 @@
 #include "roofline/model/attention/mla.hpp"
 
+#include <limits>
+
 #include "roofline/model/lowering.hpp"
 
 namespace roofline::model {
@@ -68,7 +70,8 @@ void Mla::lower(Lowering& to) const {
         // Expanding costs a projection of every cached entry and saves on every pair; who gains is a matter of counts.
         const double saved_per_pair = 2.0 * s.heads * (latent + s.kv_rank - (s.nope_dim + s.rope_dim) - s.value_dim);
         const double cost_per_entry = 2.0 * s.kv_rank * s.heads * (s.nope_dim + s.value_dim);
-        const double pairs_per_past = saved_per_pair > 0.0 ? cost_per_entry / saved_per_pair : 0.0;
+        const double pairs_per_past =
+            saved_per_pair > 0.0 ? cost_per_entry / saved_per_pair : std::numeric_limits<double>::infinity();
         absorbed = Who::absorbing(pairs_per_past);
         expanded = Who::expanding(pairs_per_past);
     }

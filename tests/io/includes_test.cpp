@@ -1,0 +1,126 @@
+// The rooms and their arrows, read from the include lines themselves. It lives here because the tests of io may read
+// files; the rule it checks is the whole program's.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace roofline {
+namespace {
+
+struct Include {
+    std::string file;
+    std::string room;
+    int line = 0;
+    std::string target;  // without its quotes or brackets
+    bool quoted = false;
+};
+
+std::vector<Include> includes_of_line(const std::string& text, const std::string& file, const std::string& room,
+                                      int line) {
+    std::size_t at = text.find_first_not_of(" \t");
+    if (at == std::string::npos || text[at] != '#') return {};
+    at = text.find_first_not_of(" \t", at + 1);
+    if (at == std::string::npos || text.compare(at, 7, "include") != 0) return {};
+    const std::size_t open = text.find_first_of("<\"", at);
+    if (open == std::string::npos) return {};
+    const std::size_t close = text.find(text[open] == '<' ? '>' : '"', open + 1);
+    if (close == std::string::npos) return {};
+    return {{file, room, line, text.substr(open + 1, close - open - 1), text[open] == '"'}};
+}
+
+std::vector<Include> all_includes() {
+    const std::filesystem::path root = std::filesystem::path(ROOFLINE_SOURCE_DIR) / "src" / "roofline";
+    std::vector<Include> result;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+        const auto extension = entry.path().extension();
+        if (!entry.is_regular_file() || (extension != ".hpp" && extension != ".cpp")) continue;
+        const auto relative = entry.path().lexically_relative(root);
+        std::ifstream stream(entry.path());
+        std::string text;
+        for (int line = 1; std::getline(stream, text); ++line) {
+            for (Include& found : includes_of_line(text, relative.generic_string(), relative.begin()->string(), line))
+                result.push_back(std::move(found));
+        }
+    }
+    return result;
+}
+
+/// "roofline/core/roof.hpp" is of core; empty for what is not ours.
+std::string room_of(const std::string& target) {
+    if (!target.starts_with("roofline/")) return "";
+    const std::size_t end = target.find('/', 9);
+    return end == std::string::npos ? "" : target.substr(9, end - 9);
+}
+
+const std::map<std::string, std::set<std::string>>& arrows() {
+    static const std::map<std::string, std::set<std::string>> allowed = {
+        {"core", {"core"}},
+        {"model", {"core", "model"}},
+        {"predict", {"core", "model", "predict"}},
+        {"io", {"core", "model", "predict", "io"}},
+        {"render", {"core", "model", "predict", "render"}},
+        {"cli", {"core", "model", "predict", "io", "render", "cli"}},
+    };
+    return allowed;
+}
+
+TEST(Includes, TheReaderOfIncludeLinesSeesThem) {
+    EXPECT_EQ(includes_of_line("#include <vector>", "f", "core", 1).at(0).target, "vector");
+    EXPECT_EQ(includes_of_line("  #  include \"roofline/io/units.hpp\"  // why", "f", "core", 1).at(0).target,
+              "roofline/io/units.hpp");
+    EXPECT_TRUE(includes_of_line("// #include <iostream>", "f", "core", 1).empty());
+    EXPECT_EQ(room_of("roofline/io/families/x.hpp"), "io");
+    EXPECT_EQ(room_of("fmt/format.h"), "");
+}
+
+TEST(Includes, EveryRoomIsThereAndHasFiles) {
+    std::set<std::string> rooms;
+    for (const Include& include : all_includes()) rooms.insert(include.room);
+    for (const auto& [room, allowed] : arrows()) EXPECT_TRUE(rooms.contains(room)) << room << " has no includes at all";
+}
+
+TEST(Includes, FollowTheArrowsBetweenRooms) {
+    for (const Include& include : all_includes()) {
+        const std::string target = room_of(include.target);
+        if (target.empty()) continue;
+        const auto allowed = arrows().find(include.room);
+        if (allowed == arrows().end()) continue;  // a room this list does not speak of yet
+        EXPECT_TRUE(allowed->second.contains(target))
+            << include.file << ":" << include.line << ": " << include.room << " must not know " << include.target;
+    }
+}
+
+TEST(Includes, QuotesAreForOurOwnFilesByTheirFullPath) {
+    for (const Include& include : all_includes()) {
+        EXPECT_EQ(include.quoted, include.target.starts_with("roofline/"))
+            << include.file << ":" << include.line << ": " << include.target;
+    }
+}
+
+TEST(Includes, CoreModelAndPredictNeedNothingButTheStandardLibrary) {
+    for (const Include& include : all_includes()) {
+        if (include.room != "core" && include.room != "model" && include.room != "predict") continue;
+        const bool ours = include.target.starts_with("roofline/");
+        const bool standard = include.target.find('/') == std::string::npos && !include.target.ends_with(".h");
+        EXPECT_TRUE(ours || standard) << include.file << ":" << include.line << ": " << include.target;
+    }
+}
+
+TEST(Includes, NoRoomButTheCommandLineTouchesFilesThreadsOrStreams) {
+    const std::set<std::string> forbidden = {"iostream", "filesystem", "thread", "fstream"};
+    for (const Include& include : all_includes()) {
+        const auto room = arrows().find(include.room);
+        if (room == arrows().end() || include.room == "cli") continue;
+        EXPECT_FALSE(forbidden.contains(include.target))
+            << include.file << ":" << include.line << ": <" << include.target << ">";
+    }
+}
+
+}  // namespace
+}  // namespace roofline
