@@ -1,5 +1,6 @@
 #include "roofline/cli/files.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -58,12 +59,12 @@ Result<std::string> read_text(const std::string& path, std::size_t largest) {
     if (::fstat(file.value, &status) == 0 && S_ISDIR(status.st_mode))
         return fail(fmt::format("{}: is a folder, expected a file", path));
     std::string text;
-    char buffer[65536];
+    std::array<char, 65536> buffer{};
     while (true) {
-        const ssize_t got = ::read(file.value, buffer, sizeof buffer);
+        const ssize_t got = ::read(file.value, buffer.data(), buffer.size());
         if (got < 0) return system_problem(path, "cannot be read");
         if (got == 0) return text;
-        text.append(buffer, static_cast<std::size_t>(got));
+        text.append(buffer.data(), static_cast<std::size_t>(got));
         if (text.size() > largest)
             return fail(fmt::format("{}: is larger than {} MB, expected a text file", path, largest / 1'000'000));
     }

@@ -19,7 +19,7 @@ namespace roofline::cli {
 namespace {
 
 /// Bad input gets one line, whatever a library would have printed.
-std::string first_line(std::string text) {
+std::string first_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
 }
 

@@ -85,7 +85,9 @@ std::optional<FlopsPerByte> ridge(const Device& device, DType type) {
     const auto choice = choose_engine(device, type);
     const Figure* bandwidth = device.bandwidth(Level::memory);
     if (!choice || bandwidth == nullptr) return std::nullopt;
-    return FlopsPerSecond(device.rate(choice->engine, choice->type)->value) / BytesPerSecond(bandwidth->value);
+    const auto& rate = device.rate(choice->engine, choice->type);
+    if (!rate) return std::nullopt;
+    return FlopsPerSecond(rate->value) / BytesPerSecond(bandwidth->value);
 }
 
 }  // namespace roofline

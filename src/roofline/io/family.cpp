@@ -1,6 +1,7 @@
 #include "roofline/io/family.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ constexpr double most_layers = 10'000.0;
 
 std::span<const Family* const> families() {
 #define ROOFLINE_ENTRY(name) &name##_family,
-    static constexpr const Family* all[] = {
+    static constexpr std::array all = {
 #include "roofline/io/families.inc"
     };
 #undef ROOFLINE_ENTRY

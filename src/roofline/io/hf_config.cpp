@@ -107,8 +107,8 @@ Result<HfModel> read_hf_config(const Json& config, std::string_view file) {
         fields.complain("",
                         fmt::format("describes {} different kinds of attention reach and experts, expected at most {}",
                                     lowered.features.size(), model::max_features / 2));
-        return std::unexpected(*problem);
     }
+    if (problem) return std::unexpected(*problem);
     model.types_summary = summarise(model.types, lowered);
     architecture.dtype = model.types.stream;
     return model;

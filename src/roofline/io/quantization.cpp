@@ -23,8 +23,8 @@ bool is_expert(Role role) {
 /// Patterns with the type each stands for; empty: left in the checkpoint's own type.
 class Rules {
   public:
-    void add(std::string pattern, std::optional<WeightType> type) {
-        types_.push_back(std::move(type));
+    void add(std::string pattern, const std::optional<WeightType>& type) {
+        types_.push_back(type);
         patterns_.add(std::move(pattern), types_.size() - 1);
     }
     const std::optional<WeightType>* find(std::size_t layer, std::string_view module) const {

@@ -7,7 +7,6 @@
 namespace roofline::io {
 namespace {
 
-using predict::StageKind;
 using predict::StageReport;
 
 OrderedJson times_json(const Times& times) {

@@ -182,7 +182,8 @@ class IndexEvents : public Events {
     bool has_map = false;
 
     bool start_object(std::size_t) {
-        if (++depth > deepest || list_depth_ > 0 || (depth > 2 && in_map())) {
+        ++depth;
+        if (depth > deepest || list_depth_ > 0 || (depth > 2 && in_map())) {
             return stop("an object where none is expected");
         }
         has_map = has_map || (depth == 2 && in_map());

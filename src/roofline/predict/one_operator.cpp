@@ -1,5 +1,6 @@
 #include "roofline/predict/one_operator.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -10,9 +11,10 @@ namespace roofline::predict {
 namespace {
 
 std::string number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, value == std::floor(value) && std::fabs(value) < 1e15 ? "%.0f" : "%.6g", value);
-    return text;
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), value == std::floor(value) && std::fabs(value) < 1e15 ? "%.0f" : "%.6g",
+                  value);
+    return text.data();
 }
 
 double stored(DType type, double elements) {

@@ -106,53 +106,46 @@ StageReport report_stage(const Scenario& scenario, const Prepared& prepared, Sta
     return report;
 }
 
-/// F31: the decode steps of a request one by one, the context growing by one token each; beyond 20,000 tokens they are
-/// sampled evenly, which is close because a step's time is nearly linear in its context.
-struct Decoding {
-    double limit = 0.0;
-    double attainable = 0.0;
-    double flops = 0.0;
-    double steps = 0.0;
-};
-
-Decoding decode_all(const Prepared& prepared, const Workload& workload) {
+/// Steps that differ only in how far along they are, one by one; beyond 20,000 they are sampled evenly, which is close
+/// because a step's time is nearly linear in its context.
+template <class Evaluate>
+StageTime sum_of_steps(double steps, const Evaluate& evaluate) {
     constexpr double most_samples = 20'000.0;
-    std::vector<OperatorTime> times(prepared.size());
-    Decoding sum;
-    sum.steps = workload.generate - 1.0;  // the first token comes out of the prefill
-    if (sum.steps <= 0.0) return sum;
-    const double samples = std::min(sum.steps, most_samples);
-    const double start = workload.prompt + workload.cached;
-    for (double i = 0.0; i < samples; ++i) {
-        const double token = samples == sum.steps ? i + 1.0 : std::floor((i + 0.5) * sum.steps / samples) + 1.0;
-        const std::array<model::Sequences, 1> step = {
-            {{model::Phase::decode, workload.batch, 1.0, start + token - 1.0, 1.0}}};
-        const StageTime stage = prepared.evaluate(step, times);
+    StageTime sum;
+    const auto samples = static_cast<std::size_t>(std::min(steps, most_samples));
+    for (std::size_t i = 0; i < samples; ++i) {
+        const double all = static_cast<double>(i);
+        const StageTime stage = evaluate(steps <= most_samples ? all : std::floor((all + 0.5) * steps / most_samples));
         sum.limit += stage.limit;
         sum.attainable += stage.attainable;
-        sum.flops += stage.flops;
     }
-    const double weight = sum.steps / samples;
+    const double weight = samples > 0 ? steps / static_cast<double>(samples) : 0.0;
     sum.limit *= weight;
     sum.attainable *= weight;
-    sum.flops *= weight;
     return sum;
 }
 
-/// A prompt in chunks, each beside a decode step of the others: the first token comes after the last chunk.
+/// F31: every token but the first, which comes out of the prefill; the context grows by one token each.
+StageTime decode_all(const Prepared& prepared, const Workload& workload) {
+    std::vector<OperatorTime> times(prepared.size());
+    return sum_of_steps(workload.generate - 1.0, [&](double written) {
+        const double past = workload.prompt + workload.cached + written;
+        const std::array<model::Sequences, 1> step = {{{model::Phase::decode, workload.batch, 1.0, past, 1.0}}};
+        return prepared.evaluate(step, times);
+    });
+}
+
+/// A prompt in chunks, each beside a decode step of `batch` other sequences: the first token comes after the last
+/// chunk.
 StageTime chunked_prefill(const Prepared& prepared, const Workload& workload) {
     std::vector<OperatorTime> times(prepared.size());
-    StageTime sum;
-    for (double done = 0.0; done < workload.prompt; done += workload.chunk) {
+    return sum_of_steps(std::ceil(workload.prompt / workload.chunk), [&](double chunk) {
+        const double done = chunk * workload.chunk;
         const double tokens = std::min(workload.chunk, workload.prompt - done);
         const bool last = done + tokens >= workload.prompt;
-        const model::Step step =
-            model::mixed_step(workload.batch, workload.decode_context(), tokens, workload.cached + done, last);
-        const StageTime stage = prepared.evaluate(step, times);
-        sum.limit += stage.limit;
-        sum.attainable += stage.attainable;
-    }
-    return sum;
+        return prepared.evaluate(
+            model::mixed_step(workload.batch, workload.decode_context(), tokens, workload.cached + done, last), times);
+    });
 }
 
 RequestMetrics request_metrics(const Scenario& scenario, const Prepared& prepared) {
@@ -160,12 +153,13 @@ RequestMetrics request_metrics(const Scenario& scenario, const Prepared& prepare
     std::vector<OperatorTime> times(prepared.size());
     const StageTime prefill = workload.chunk > 0.0 ? chunked_prefill(prepared, workload)
                                                    : prepared.evaluate(step_of(workload, StageKind::prefill), times);
-    const Decoding decoding = decode_all(prepared, workload);
+    const StageTime decoding = decode_all(prepared, workload);
+    const double steps = workload.generate - 1.0;
     RequestMetrics metrics;
     metrics.ttft = times_of(prefill.limit, prefill.attainable);
     metrics.request = times_of(prefill.limit + decoding.limit, prefill.attainable + decoding.attainable);
-    if (decoding.steps > 0.0) {
-        metrics.tpot = times_of(decoding.limit / decoding.steps, decoding.attainable / decoding.steps);
+    if (steps > 0.0) {
+        metrics.tpot = times_of(decoding.limit / steps, decoding.attainable / steps);
         if (scenario.device.power) {
             metrics.joules_per_token = scenario.device.power->value * metrics.tpot.expected.value / workload.batch;
         }

@@ -134,6 +134,7 @@ std::string stage_summary(const StageReport& stage) {
 
 std::string group_line(const StageReport& stage) {
     std::vector<const predict::GroupShare*> groups;
+    groups.reserve(stage.groups.size());
     for (const auto& group : stage.groups) groups.push_back(&group);
     std::stable_sort(groups.begin(), groups.end(), [](const auto* a, const auto* b) { return a->share > b->share; });
     std::string line;

@@ -62,7 +62,7 @@ Result<int> list(const Options& options) {
                               capacity != nullptr ? render::bytes(Bytes(capacity->value)) : "-",
                               render::plain(device->bandwidth(Level::memory)->value / 1e9), rate(*device, DType::bf16),
                               rate(*device, DType::fp8), rate(*device, DType::fp4), at ? render::intensity(*at) : "-",
-                              device->power ? render::plain(device->power->value) : "-"});
+                              device->power.has_value() ? render::plain(device->power->value) : "-"});
         json["devices"].push_back(io::device_json(*device));
     }
     if (table.rows.empty())
@@ -110,7 +110,7 @@ Result<int> show(const Options& options) {
         add_figure(table, fmt::format("{}.bandwidth{}", name(level), technology), device->bandwidth(level), "B/s",
                    *device);
     }
-    add_figure(table, "power", device->power ? &*device->power : nullptr, "W", *device);
+    if (device->power) add_figure(table, "power", &*device->power, "W", *device);
     for (const auto& [path, ceiling] : device->ceilings)
         add_figure(table, "measured " + path, &ceiling, path.ends_with("bandwidth") ? "B/s" : "FLOP/s", *device);
 

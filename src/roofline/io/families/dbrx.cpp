@@ -23,7 +23,7 @@ void read(Fields& config, model::Architecture& architecture) {
     if (moe.chosen > moe.experts) experts.complain("moe_top_k", "is more than there are experts");
     const double layers = config.size("n_layers");
     if (layers > 10'000.0) config.complain("n_layers", "is out of range, expected at most 10000");
-    for (double i = 0.0; i < layers && !config.failed(); ++i) {
+    for (int i = 0; i < layers && !config.failed(); ++i) {
         add_layer(architecture, "moe",
                   [&] { return pre_norm_layer(block<model::Gqa>(shape), block<model::Moe>(moe)); });
     }

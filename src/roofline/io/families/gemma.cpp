@@ -37,7 +37,7 @@ void read(Fields& config, model::Architecture& architecture) {
     if (gemma4 && config.flag("enable_moe_block", false)) {
         model::MoeShape moe = read_moe(config);
         moe.dense_width = dense.width;
-        moe.extra_norms = 3.0;
+        moe.extra_norms = 3;
         moe.router_parameters = architecture.hidden + moe.experts;  // input scale and a scale per expert
         moe.extra_parameters = 1.0;                                 // the layer's scalar
         ffn = block<model::Moe>(moe);

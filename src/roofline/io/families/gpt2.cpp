@@ -22,7 +22,7 @@ void read(Fields& config, model::Architecture& architecture) {
         config.has("n_inner") ? config.size("n_inner") : config.size_or("intermediate_size", 4.0 * architecture.hidden);
     const double layers = config.size_of_any({"n_layer", "num_hidden_layers"});
     if (layers > 10'000.0) config.complain("n_layer", "is out of range, expected at most 10000");
-    for (double i = 0.0; i < layers && !config.failed(); ++i) {
+    for (int i = 0; i < layers && !config.failed(); ++i) {
         add_layer(architecture, "full", [&] {
             return pre_norm_layer(block<model::Gqa>(shape),
                                   block<model::Dense>(model::DenseShape{.width = width, .gated = false, .bias = true}));

@@ -12,8 +12,7 @@ void Moe::lower(Lowering& to) const {
         to.enter("ffn", Group::ffn);
         lower_dense(to, {.width = s.dense_width, .gated = s.gated},
                     {"gate_up", "activation", "down", Role::ffn_gate_up, Role::ffn_down}, false);
-        for (double i = 0.0; i < s.extra_norms; ++i)
-            to.norm("inner_norm", to.hidden(), to.norm_parameters(to.hidden()));
+        for (int i = 0; i < s.extra_norms; ++i) to.norm("inner_norm", to.hidden(), to.norm_parameters(to.hidden()));
     }
     to.enter("ffn", Group::moe);
     Operator& router = to.product({.name = "router",

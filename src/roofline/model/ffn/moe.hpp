@@ -16,7 +16,7 @@ struct MoeShape {
     bool shared_gate = false;        // a scalar gate on the shared expert (Qwen)
     double latent = 0.0;             // experts work in this narrower space (Nemotron 3); 0: the hidden width
     double dense_width = 0.0;        // a dense FFN beside the experts (Gemma 4)
-    double extra_norms = 0.0;        // further norms of the hidden width around the two (Gemma 4)
+    int extra_norms = 0;             // further norms of the hidden width around the two (Gemma 4)
     double extra_parameters = 0.0;
 };
 
