@@ -1,4 +1,4 @@
-# tests/**/*.cpp                      one GoogleTest executable, roofline_tests
+# tests/ROOM/*.cpp                    one GoogleTest executable, roofline_tests; tests/cli/*.cpp: roofline_cli_tests
 # tests/must_not_compile/*.cpp        each is a test that passes when the compiler rejects the file
 # tests/must_not_compile/control/*.cpp  each must compile: shows that the ones above fail for their own reason
 
@@ -8,27 +8,33 @@ if(NOT GTest_FOUND)
     message(STATUS "GoogleTest not found: no roofline_tests")
 endif()
 
-file(GLOB_RECURSE ROOFLINE_TEST_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*.cpp")
-list(FILTER ROOFLINE_TEST_SOURCES EXCLUDE REGEX "/tests/must_not_compile/")
-
-if(GTest_FOUND AND ROOFLINE_TEST_SOURCES)
-    add_executable(roofline_tests ${ROOFLINE_TEST_SOURCES})
-    target_include_directories(roofline_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests")
-    target_link_libraries(roofline_tests PRIVATE
-        roofline_cli roofline_render roofline_io roofline_predict roofline_model roofline_core roofline_options
+# The rooms in one executable; the command line, which runs the program itself, in another.
+function(roofline_test_executable NAME)
+    add_executable(${NAME} ${ARGN})
+    target_include_directories(${NAME} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+    target_link_libraries(${NAME} PRIVATE
+        roofline_render roofline_io roofline_predict roofline_model roofline_core roofline_options
         nlohmann_json::nlohmann_json fmt::fmt-header-only GTest::gmock GTest::gmock_main GTest::gtest)
-    target_compile_definitions(roofline_tests PRIVATE
+    target_compile_definitions(${NAME} PRIVATE
         "ROOFLINE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\""
         "ROOFLINE_BINARY=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/roofline${CMAKE_EXECUTABLE_SUFFIX}\"")
-    if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT ROOFLINE_SANITIZE)
-        # Optimising tests costs minutes of building and saves no time in running them.
-        target_compile_options(roofline_tests PRIVATE -O0)
-    endif()
-    if(TARGET roofline)
-        add_dependencies(roofline_tests roofline)
-    endif()
+    # Optimising tests costs minutes of building and saves no time in running them.
+    target_compile_options(${NAME} PRIVATE -O0)
+    gtest_discover_tests(${NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endfunction()
+
+file(GLOB_RECURSE ROOFLINE_TEST_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*.cpp")
+list(FILTER ROOFLINE_TEST_SOURCES EXCLUDE REGEX "/tests/(must_not_compile|cli)/")
+file(GLOB_RECURSE ROOFLINE_CLI_TEST_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cli/*.cpp")
+if(GTest_FOUND)
     include(GoogleTest)
-    gtest_discover_tests(roofline_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+    if(ROOFLINE_TEST_SOURCES)
+        roofline_test_executable(roofline_tests ${ROOFLINE_TEST_SOURCES})
+    endif()
+    if(TARGET roofline AND ROOFLINE_CLI_TEST_SOURCES)
+        roofline_test_executable(roofline_cli_tests ${ROOFLINE_CLI_TEST_SOURCES})
+        add_dependencies(roofline_cli_tests roofline)
+    endif()
 endif()
 
 # Printed samples in the documents are what the program prints now.
