@@ -188,9 +188,10 @@ std::string own_profile_path() {
 Result<Device> load_device(const std::string& typed) {
     if (typed == "this") {
         const std::string path = own_profile_path();
-        if (!exists(path))
+        if (!exists(path)) {
             return std::unexpected(
                 Problem{fmt::format("this machine has no saved profile yet ({} is not there)", path), true});
+        }
         const auto text = read_text(path);
         if (!text) return std::unexpected(text.error());
         return io::read_device(*text, path);
@@ -200,9 +201,10 @@ Result<Device> load_device(const std::string& typed) {
         if (!text) return std::unexpected(text.error());
         return io::read_device(*text, typed);
     }
-    if (looks_like_a_path(typed))
+    if (looks_like_a_path(typed)) {
         return fail(is_folder(typed) ? fmt::format("{}: is a folder, expected a device file", typed)
                                      : fmt::format("{}: no such file", io::printable(typed)));
+    }
     return io::builtin_device(typed);
 }
 

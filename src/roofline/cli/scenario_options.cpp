@@ -195,6 +195,7 @@ void ScenarioOptions::add_to(CLI::App& app) {
     app.add_option("--set", settings,
                    "Change a figure for this run: memory.bandwidth=2x, matrix.bf16=500TFLOP/s, num_hidden_layers=16")
         ->group(how)
+        ->allow_extra_args(false)
         ->type_name("PATH=VALUE|Nx");
 }
 

@@ -68,9 +68,10 @@ class Reader {
                     known = true;
                 }
             }
-            if (!known)
+            if (!known) {
                 entry.complain(
                     "kind", fmt::format("is \"{}\", expected vendor, measured, derived or assumed", printable(kind)));
+            }
             source.title = entry.text("title");
             source.date = entry.text_or("date", "");
             device_.sources[id] = source;

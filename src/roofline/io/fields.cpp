@@ -71,10 +71,11 @@ bool too_deep(std::string_view text) {
     bool in_string = false;
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (in_string) {
-            if (text[i] == '\\')
+            if (text[i] == '\\') {
                 ++i;
-            else if (text[i] == '"')
+            } else if (text[i] == '"') {
                 in_string = false;
+            }
         } else if (text[i] == '"') {
             in_string = true;
         } else if (text[i] == '{' || text[i] == '[') {

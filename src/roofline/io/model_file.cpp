@@ -19,9 +19,10 @@ std::optional<PublishedCount> read_count(Fields& published, std::string_view key
     if (value == nullptr) return std::nullopt;
     if (value->is_string()) {
         const auto count = parse_count(value->get<std::string>());
-        if (!count)
+        if (!count) {
             published.complain(key,
                                fmt::format("is {}, expected a number or a text such as \"397B\"", describe(*value)));
+        }
         return count;
     }
     return PublishedCount{published.positive(key), 0.0, fmt::format("{}", value->dump())};
@@ -179,7 +180,7 @@ void use_file_sizes(ModelFile& model, std::span<const StoredTensor> tensors) {
     const auto places = place_tensors(tensors);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const TensorPlace& place = places[i];
-        const double bytes = static_cast<double>(tensors[i].bytes);
+        const auto bytes = static_cast<double>(tensors[i].bytes);
         const auto role = static_cast<std::size_t>(place.role);
         if (place.vision) {
             vision += bytes;

@@ -185,9 +185,10 @@ void read_quantization_config(Fields& quantization, Quantisation& to, DType stre
         const bool four = quantization.flag("load_in_4bit", false);
         to.quantised = integer_weights(four ? 4.0 : 8.0, four ? 64.0 : -1.0, false, stream);
         // NF4: one fp32 maximum for 64 weights, itself in 8 bits (and 32 for every 256 of them) if quantised twice.
-        if (four)
+        if (four) {
             to.quantised->format.scale_bits =
                 quantization.flag("bnb_4bit_use_double_quant", false) ? 8.0 + 32.0 / 256.0 : 32.0;
+        }
     } else if (method == "compressed-tensors" || method == "modelopt" || method == "modelopt_fp4" ||
                quantization.has("config_groups") || quantization.has("quant_algo")) {
         const std::string algorithm = quantization.text_or("quant_algo", "");

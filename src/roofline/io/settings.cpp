@@ -58,9 +58,10 @@ bool is_engine(std::string_view head) {
 
 Result<double> new_value(const Setting& setting, std::optional<double> old, Dimension dimension) {
     if (setting.factor) {
-        if (!old)
+        if (!old) {
             return fail(
                 fmt::format("--set {}: the device has no figure for {} to multiply", setting.text, setting.path));
+        }
         return *old * *setting.factor;
     }
     const auto number = leading_number(setting.value);
@@ -70,9 +71,10 @@ Result<double> new_value(const Setting& setting, std::optional<double> old, Dime
                                 setting.text, setting.value, expected_units(dimension)));
     }
     const double value = number->value * *factor;
-    if (value > largest_figure)
+    if (value > largest_figure) {
         return fail(fmt::format("--set {}: found {:g} in base units, expected at most {:g}", setting.text, value,
                                 largest_figure));
+    }
     return value;
 }
 
@@ -184,9 +186,10 @@ Result<void> apply(const Setting& setting, Json& config) {
         rest = rest.substr(dot + 1);
     }
     if (setting.factor) {
-        if (!place->is_number())
+        if (!place->is_number()) {
             return fail(fmt::format("--set {}: {} is {}, which cannot be multiplied", setting.text, setting.path,
                                     describe(*place)));
+        }
         const double product = place->get<double>() * *setting.factor;
         *place = product == std::floor(product) && std::fabs(product) < 9e15 ? Json(static_cast<std::int64_t>(product))
                                                                              : Json(product);

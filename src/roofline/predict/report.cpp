@@ -114,7 +114,7 @@ StageTime sum_of_steps(double steps, const Evaluate& evaluate) {
     StageTime sum;
     const auto samples = static_cast<std::size_t>(std::min(steps, most_samples));
     for (std::size_t i = 0; i < samples; ++i) {
-        const double all = static_cast<double>(i);
+        const auto all = static_cast<double>(i);
         const StageTime stage = evaluate(steps <= most_samples ? all : std::floor((all + 0.5) * steps / most_samples));
         sum.limit += stage.limit;
         sum.attainable += stage.attainable;
@@ -181,9 +181,10 @@ void note_stand_ins(const Scenario& scenario, const Prepared& prepared, std::vec
         }
     }
     notes.insert(notes.end(), said.begin(), said.end());
-    if (unpriced)
+    if (unpriced) {
         notes.push_back(scenario.device.name +
                         " publishes no compute rate that these products could use: only memory counts");
+    }
 }
 
 }  // namespace

@@ -65,9 +65,10 @@ Result<int> list(const Options& options) {
                               device->power.has_value() ? render::plain(device->power->value) : "-"});
         json["devices"].push_back(io::device_json(*device));
     }
-    if (table.rows.empty())
+    if (table.rows.empty()) {
         return fail(
             fmt::format("--vendor: found \"{}\", expected one of {}", options.vendor, fmt::join(vendors, ", ")));
+    }
     const std::string text = options.output.format == "json" ? io::dump(json) : spelt(table, options.output.format);
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
     return done;

@@ -222,6 +222,7 @@ void op_verb(Program& program) {
     verb->add_flag("--full", options->full, "No causal mask")->group(attention);
     verb->add_flag("--unfused", options->unfused, "Scores go through memory")->group(attention);
     verb->add_option("--set", options->settings, "Change a figure of the device for this run")
+        ->allow_extra_args(false)
         ->type_name("PATH=VALUE|Nx");
     options->output.add_to(*verb, {"table", "json"});
     verb->callback([&program, options] { program.action = [options] { return run(*options); }; });

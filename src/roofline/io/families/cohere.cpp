@@ -16,7 +16,7 @@ void read(Fields& config, model::Architecture& architecture) {
     const std::size_t layers = read_layer_count(config);
     const auto types = read_layer_types(config, layers);
     const auto window = read_window(config);
-    const std::size_t pattern = static_cast<std::size_t>(config.size_or("sliding_window_pattern", 4.0));
+    const auto pattern = static_cast<std::size_t>(config.size_or("sliding_window_pattern", 4.0));
     for (std::size_t i = 0; i < layers && !config.failed(); ++i) {
         const bool sliding = window && (types.empty() ? (i + 1) % pattern != 0 : types[i] == "sliding_attention");
         add_layer(architecture, sliding ? "sliding" : "full", [&] {

@@ -13,8 +13,8 @@ void read(Fields& config, model::Architecture& architecture) {
     moe.width = config.size("intermediate_size");
     moe.shared_width = moe.width;
     const double chunk = config.size_or("attention_chunk_size", 8192.0);
-    const std::size_t interval = static_cast<std::size_t>(config.size_or("no_rope_layer_interval", 4.0));
-    const std::size_t step = static_cast<std::size_t>(config.size_or("interleave_moe_layer_step", 1.0));
+    const auto interval = static_cast<std::size_t>(config.size_or("no_rope_layer_interval", 4.0));
+    const auto step = static_cast<std::size_t>(config.size_or("interleave_moe_layer_step", 1.0));
     const auto rope = config.numbers("no_rope_layers");  // 1: rotary, 0: none
     const std::size_t layers = read_layer_count(config);
     for (std::size_t i = 0; i < layers && !config.failed(); ++i) {

@@ -33,7 +33,7 @@ void read(Fields& config, model::Architecture& architecture) {
     const double every = config.size_or("decoder_sparse_step", 1.0);
     const auto dense_layers = config.numbers("mlp_only_layers");
     for (std::size_t i = 0; i < layers && !config.failed(); ++i) {
-        const double layer = static_cast<double>(i);
+        const auto layer = static_cast<double>(i);
         const bool listed = std::find(dense_layers.begin(), dense_layers.end(), layer) != dense_layers.end();
         const bool sparse = !listed && layer >= first_dense &&
                             static_cast<std::size_t>(layer + 1.0) % static_cast<std::size_t>(every) == 0;

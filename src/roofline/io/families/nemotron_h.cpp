@@ -70,9 +70,10 @@ void read(Fields& config, model::Architecture& architecture) {
                                                                             .gated = false,
                                                                             .bias = config.flag("mlp_bias", false)}));
             }
-            if (type != "moe")
+            if (type != "moe") {
                 config.complain("layers_block_type",
                                 fmt::format("holds \"{}\", expected mamba, attention, mlp or moe", type));
+            }
             model::MoeShape moe = read_moe(config);
             moe.gated = false;
             moe.router_parameters = moe.experts;

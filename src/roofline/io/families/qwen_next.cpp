@@ -33,7 +33,7 @@ void read(Fields& config, model::Architecture& architecture) {
     }
     const std::size_t layers = read_layer_count(config);
     const auto types = read_layer_types(config, layers);
-    const std::size_t interval = static_cast<std::size_t>(config.size_or("full_attention_interval", 4.0));
+    const auto interval = static_cast<std::size_t>(config.size_or("full_attention_interval", 4.0));
     for (std::size_t i = 0; i < layers && !config.failed(); ++i) {
         const bool is_full = types.empty() ? (i + 1) % interval == 0 : types[i] == "full_attention";
         add_layer(architecture, is_full ? "full" : "linear", [&] {
