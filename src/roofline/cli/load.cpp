@@ -47,11 +47,7 @@ Result<ModelFile> load_gguf(const std::string& path, const io::ConfigEdit& edit)
     auto model = io::read_config_file(std::move(*config), path, io::printable(name), edit);
     if (!model) return model;
     model->notes.insert(model->notes.end(), notes.begin(), notes.end());
-    if (!gguf->tensors.empty()) {
-        io::use_file_sizes(*model, gguf->tensors);
-        model->types_summary = "as in the GGUF file";
-    }
-    // Activations between operators are 16 bits wide in llama.cpp's GPU backends, whatever the weights are.
+    if (!gguf->tensors.empty()) io::use_file_sizes(*model, gguf->tensors);
     return model;
 }
 

@@ -9,97 +9,15 @@
 
 #include <fmt/format.h>
 
+#include "roofline/io/gguf_architectures.hpp"
+
 namespace roofline::io {
 
 namespace {
 
 using nlohmann::json;
-
-// Which names a model type has for its experts.
-enum class Experts {
-    none,
-    local,    // mixtral: num_local_experts, num_experts_per_tok; intermediate_size is the width of an expert
-    counted,  // qwen: num_experts, moe_intermediate_size, shared_expert_intermediate_size
-    routed,   // deepseek: n_routed_experts, n_shared_experts, moe_intermediate_size, first_k_dense_replace
-};
-
-// What further keys a model type needs.
-enum class Kind { plain, latent, delta, nemotron, mamba, jamba, granite_hybrid, llama4, gemma4, falcon, gpt2 };
-
-struct Mapping {
-    std::string_view architecture;  // general.architecture
-    std::string_view model_type;
-    Experts experts = Experts::none;
-    Kind kind = Kind::plain;
-    // Every period-th layer attends to everything, the others to a window, where the file does not say which.
-    // 0: no window is applied; 1: every layer has it.
-    unsigned period = 0;
-    unsigned window = 0;  // where the file has none
-};
-
-constexpr std::array mappings = std::to_array<Mapping>({
-    {"llama", "llama"},  // with experts: mixtral; with a window: mistral
-    {"mistral3", "mistral"},
-    {"mistral4", "mistral4", Experts::routed, Kind::latent},
-    {"llama4", "llama4_text", Experts::local, Kind::llama4, 4, 8192},
-    {"smollm3", "smollm3"},
-    {"seed_oss", "seed_oss"},
-    {"arcee", "arcee"},
-    {"internlm2", "internlm2"},
-    {"baichuan", "baichuan"},
-    {"exaone", "exaone"},
-    {"exaone4", "exaone4", Experts::none, Kind::plain, 4},
-    {"qwen2", "qwen2"},
-    {"qwen2vl", "qwen2"},
-    {"qwen2moe", "qwen2_moe", Experts::counted},
-    {"qwen3", "qwen3"},
-    {"qwen3moe", "qwen3_moe", Experts::counted},
-    {"qwen3vl", "qwen3_vl_text"},
-    {"qwen3vlmoe", "qwen3_vl_moe_text", Experts::counted},
-    {"qwen3next", "qwen3_next", Experts::counted, Kind::delta},
-    {"qwen35", "qwen3_5_text", Experts::none, Kind::delta},
-    {"qwen35moe", "qwen3_5_moe_text", Experts::counted, Kind::delta},
-    {"olmo", "olmo"},
-    {"olmo2", "olmo2", Experts::none, Kind::plain, 4},  // with a window: olmo3
-    {"olmoe", "olmoe", Experts::counted},
-    {"gemma", "gemma"},
-    {"gemma2", "gemma2", Experts::none, Kind::plain, 2, 4096},
-    {"gemma3", "gemma3_text", Experts::none, Kind::plain, 6},
-    {"gemma3n", "gemma3n_text", Experts::none, Kind::plain, 5},
-    {"gemma4", "gemma4_text", Experts::counted, Kind::gemma4, 6},
-    {"phi2", "phi"},
-    {"phi3", "phi3", Experts::none, Kind::plain, 1},
-    {"phimoe", "phimoe", Experts::local},
-    {"command-r", "cohere"},
-    {"cohere2", "cohere2", Experts::none, Kind::plain, 4},
-    {"granite", "granite"},
-    {"granitemoe", "granitemoe", Experts::local},
-    {"granitehybrid", "granitemoehybrid", Experts::local, Kind::granite_hybrid},
-    {"stablelm", "stablelm"},
-    {"starcoder2", "starcoder2", Experts::none, Kind::plain, 1},
-    {"falcon", "falcon", Experts::none, Kind::falcon},
-    {"gpt2", "gpt2", Experts::none, Kind::gpt2},
-    {"gptneox", "gpt_neox"},
-    {"gpt-oss", "gpt_oss", Experts::local, Kind::plain, 2, 128},
-    {"dbrx", "dbrx", Experts::local},
-    {"deepseek", "deepseek", Experts::routed},
-    {"deepseek2", "deepseek_v3", Experts::routed, Kind::latent},  // V2, V3, R1, Kimi K2
-    {"deepseek32", "deepseek_v32", Experts::routed, Kind::latent},
-    {"glm-dsa", "glm_moe_dsa", Experts::routed, Kind::latent},
-    {"glm4", "glm4"},
-    {"glm4moe", "glm4_moe", Experts::routed},
-    {"dots1", "dots1", Experts::routed},
-    {"bailingmoe", "bailing_moe", Experts::counted},
-    {"bailingmoe2", "bailing_moe_v2", Experts::counted},
-    {"ernie4_5", "ernie4_5"},
-    {"minimax-m2", "minimax_m2", Experts::local},
-    {"nemotron", "nemotron"},
-    {"nemotron_h", "nemotron_h", Experts::none, Kind::nemotron},
-    {"nemotron_h_moe", "nemotron_h", Experts::routed, Kind::nemotron},
-    {"mamba", "mamba", Experts::none, Kind::mamba},
-    {"mamba2", "mamba2", Experts::none, Kind::mamba},
-    {"jamba", "jamba", Experts::counted, Kind::jamba},
-});
+using Experts = GgufExperts;
+using Kind = GgufKind;
 
 // Beyond these a number is a mistake or an attack; layer lists are built from the first.
 constexpr std::uint64_t most_layers = 4096;
@@ -126,12 +44,11 @@ class Conversion {
             return fail(fmt::format("{}: general.architecture is \"{}\", expected a name such as \"llama\"", file_,
                                     printable(architecture_)));
         }
-        auto found = std::find_if(mappings.begin(), mappings.end(),
-                                  [&](const Mapping& mapping) { return mapping.architecture == architecture_; });
-        if (found != mappings.end()) {
+        const GgufArchitecture* found = find_gguf_architecture(architecture_);
+        if (found != nullptr) {
             mapping_ = *found;
         } else {
-            mapping_ = Mapping{architecture_, architecture_};
+            mapping_ = GgufArchitecture{.architecture = architecture_, .model_type = architecture_};
             notes_.push_back(fmt::format("{}: the architecture \"{}\" is not known here; read as if it were a Llama",
                                          file_, architecture_));
         }
@@ -774,7 +691,7 @@ class Conversion {
     std::unordered_map<std::string, const StoredTensor*> tensors_;
 
     std::string_view architecture_;
-    Mapping mapping_;
+    GgufArchitecture mapping_;
     std::uint64_t layers_ = 0;
     std::uint64_t hidden_ = 1;
     std::uint64_t heads_ = 1;

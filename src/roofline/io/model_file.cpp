@@ -1,7 +1,9 @@
 #include "roofline/io/model_file.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -78,6 +80,20 @@ RoleElements count_elements(const ModelFile& model) {
         result.layers[layer] = of_kind[static_cast<std::size_t>(model.architecture.layers[layer])];
     }
     return result;
+}
+
+/// "q4_k + q6_k + f32": the types of a file, the one with most bytes first.
+std::string summarise_types(std::span<const StoredTensor> tensors) {
+    std::map<std::string, std::uint64_t> bytes;
+    for (const StoredTensor& tensor : tensors) bytes[tensor.type] += tensor.bytes;
+    std::vector<std::pair<std::string, std::uint64_t>> types(bytes.begin(), bytes.end());
+    std::stable_sort(types.begin(), types.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string text;
+    for (const auto& [type, size] : types) {
+        if (!text.empty()) text += " + ";
+        for (const char c : type) text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    return text;
 }
 
 }  // namespace
@@ -170,6 +186,7 @@ Result<ModelFile> read_config_file(Json config, std::string_view file, std::stri
 }
 
 void use_file_sizes(ModelFile& model, std::span<const StoredTensor> tensors) {
+    model.types_summary = summarise_types(tensors);
     const RoleElements elements = count_elements(model);
     const std::size_t layers = model.architecture.layers.size();
     std::array<double, model::role_count> outside{};
