@@ -12,9 +12,9 @@ namespace roofline::io {
 namespace {
 
 constexpr std::string_view device_schema = "roofline.device/1";
-constexpr auto known_keys =
-    std::to_array<std::string_view>({"schema", "name", "title", "vendor", "year", "kind", "aliases", "status",
-                                     "engines", "memory", "links", "power", "ceilings", "sources", "notes", "context"});
+constexpr auto known_keys = std::to_array<std::string_view>({"schema", "name", "title", "vendor", "year", "kind",
+                                                             "aliases", "status", "engines", "memory", "links", "power",
+                                                             "ceilings", "sources", "notes", "context", "ridge"});
 
 std::optional<DType> engine_type(std::string_view key) {
     for (const DType type : all_dtypes) {
