@@ -56,13 +56,14 @@ Result<int> list(const Options& options) {
         vendors.insert(device->vendor);
         if (!options.vendor.empty() && io::normalised(device->vendor) != io::normalised(options.vendor)) continue;
         const Figure* capacity = device->capacity(Level::memory);
+        const std::optional<Figure>& power = device->power;
         const auto at = ridge(*device, DType::bf16);
         table.rows.push_back({device->name, device->title + (device->status.empty() ? "" : " (" + device->status + ")"),
                               fmt::format("{}", device->year),
                               capacity != nullptr ? render::bytes(Bytes(capacity->value)) : "-",
                               render::plain(device->bandwidth(Level::memory)->value / 1e9), rate(*device, DType::bf16),
                               rate(*device, DType::fp8), rate(*device, DType::fp4), at ? render::intensity(*at) : "-",
-                              device->power.has_value() ? render::plain(device->power->value) : "-"});
+                              power ? render::plain(power->value) : "-"});
         json["devices"].push_back(io::device_json(*device));
     }
     if (table.rows.empty()) {
@@ -111,7 +112,7 @@ Result<int> show(const Options& options) {
         add_figure(table, fmt::format("{}.bandwidth{}", name(level), technology), device->bandwidth(level), "B/s",
                    *device);
     }
-    if (device->power) add_figure(table, "power", &*device->power, "W", *device);
+    if (const std::optional<Figure>& power = device->power) add_figure(table, "power", &*power, "W", *device);
     for (const auto& [path, ceiling] : device->ceilings)
         add_figure(table, "measured " + path, &ceiling, path.ends_with("bandwidth") ? "B/s" : "FLOP/s", *device);
 
