@@ -214,8 +214,11 @@ void op_verb(Program& program) {
     verb->add_option("--k", options->k, "Inner: input width")->group(gemm);
     const char* attention = "attention";
     verb->add_option("--batch", options->batch, "Sequences")->group(attention)->capture_default_str();
-    verb->add_option("--q-len", options->query, "New queries per sequence")->group(attention)->capture_default_str();
-    verb->add_option("--kv-len", options->keys, "Keys per sequence, the queries' own included")->group(attention);
+    verb->add_option("--q-len,--tokens", options->query, "New queries per sequence")
+        ->group(attention)
+        ->capture_default_str();
+    verb->add_option("--kv-len,--context", options->keys, "Keys per sequence, the queries' own included")
+        ->group(attention);
     verb->add_option("--heads", options->heads, "Query heads")->group(attention);
     verb->add_option("--kv-heads", options->kv_heads, "KV heads [the query heads]")->group(attention);
     verb->add_option("--head-dim", options->head_dim, "Size of a head")->group(attention)->capture_default_str();
