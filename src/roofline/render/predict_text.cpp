@@ -295,9 +295,10 @@ std::string explain(const Scenario& scenario, const Report& report) {
             }
             const double activations =
                 (detail.memory_bytes - detail.weight_bytes - detail.kv_bytes + detail.cache_bytes) / count;
-            if (activations > 0.5)
+            if (activations > 0.5) {
                 text += fmt::format("  activation {} B, {}   [F34]\n", grouped(activations),
                                     detail.cache_bytes > 0.0 ? "stay on the chip" : "through memory");
+            }
             const double flop_cost = roofs.flop_cost(record.work.engine, record.work.type);
             const double byte_cost = roofs.seconds_per_byte[index(Level::memory)];
             if (detail.flops > 0.0 && detail.memory_bytes > 0.0) {
@@ -313,9 +314,10 @@ std::string explain(const Scenario& scenario, const Report& report) {
             std::string sides;
             if (detail.flops > 0.0 && flop_cost > 0.0)
                 sides += fmt::format("compute {}", time(Seconds(detail.flops / count * flop_cost)));
-            if (detail.memory_bytes > 0.0)
+            if (detail.memory_bytes > 0.0) {
                 sides += fmt::format("{}memory {}", sides.empty() ? "" : ", ",
                                      time(Seconds(detail.memory_bytes / count * byte_cost)));
+            }
             if (sides.empty()) sides = "nothing with a published ceiling: 0 s";
             text += fmt::format(
                 "  time       {}: {}-bound, limit {}{}   [F1]\n", sides, name(detail.bound),
