@@ -4,6 +4,24 @@
 #include <limits>
 
 namespace roofline::predict {
+namespace {
+
+struct Slowest {
+    double seconds;
+    Bound bound;
+};
+
+/// F1, of an operator or of the sums of a stage. At a tie (the ridge) work counts as compute-bound; where nothing has a
+/// published ceiling, as memory-bound.
+Slowest slowest_of(double compute, double memory, double cache) {
+    Slowest slowest{compute, Bound::compute};
+    if (memory > slowest.seconds) slowest = {memory, Bound::memory};
+    if (cache > slowest.seconds) slowest = {cache, Bound::cache};
+    if (slowest.seconds == 0.0) slowest.bound = Bound::memory;
+    return slowest;
+}
+
+}  // namespace
 
 Prepared::Prepared(const model::Lowered& lowered, const Device& device)
     : features_(lowered.features), limit_(limit_roofs(device)), attainable_(attainable_roofs(device)) {
@@ -70,18 +88,9 @@ StageTime Prepared::evaluate(std::span<const model::Sequences> step, std::span<O
         const double compute_seconds = time.flops * entry.limit_flop_cost;
         const double memory_seconds = time.memory_bytes * memory_cost;
         const double cache_seconds = time.cache_bytes * cache_cost;
-        // F1: the slowest resource; at a tie (the ridge) the operator counts as compute-bound.
-        time.limit = compute_seconds;
-        time.bound = Bound::compute;
-        if (memory_seconds > time.limit) {
-            time.limit = memory_seconds;
-            time.bound = Bound::memory;
-        }
-        if (cache_seconds > time.limit) {
-            time.limit = cache_seconds;
-            time.bound = Bound::cache;
-        }
-        if (time.limit == 0.0) time.bound = Bound::memory;  // nothing with a published ceiling
+        const Slowest slowest = slowest_of(compute_seconds, memory_seconds, cache_seconds);
+        time.limit = slowest.seconds;
+        time.bound = slowest.bound;
         const double slower =
             std::max({time.flops * entry.attainable_flop_cost, time.memory_bytes * attainable_memory_cost,
                       time.cache_bytes * attainable_cache_cost});
@@ -101,17 +110,9 @@ StageTime Prepared::evaluate(std::span<const model::Sequences> step, std::span<O
     const double compute_seconds = std::max(engine_seconds[0], engine_seconds[1]);
     const double memory_seconds = stage.memory_bytes * memory_cost;
     const double cache_seconds = stage.cache_bytes * cache_cost;
-    stage.limit = compute_seconds;
-    stage.bound = Bound::compute;
-    if (memory_seconds > stage.limit) {
-        stage.limit = memory_seconds;
-        stage.bound = Bound::memory;
-    }
-    if (cache_seconds > stage.limit) {
-        stage.limit = cache_seconds;
-        stage.bound = Bound::cache;
-    }
-    if (stage.limit == 0.0) stage.bound = Bound::memory;
+    const Slowest slowest = slowest_of(compute_seconds, memory_seconds, cache_seconds);
+    stage.limit = slowest.seconds;
+    stage.bound = slowest.bound;
     // Sums taken in another order may differ in the last digit; the order of the three times may not.
     stage.attainable = std::max(stage.attainable, stage.limit);
     stage.intensity = stage.flops == 0.0          ? 0.0
