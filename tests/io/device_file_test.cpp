@@ -1,8 +1,10 @@
 #include "roofline/io/device_file.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -16,6 +18,8 @@ namespace {
 Json smallest() {
     return Json::parse(R"({
         "schema": "roofline.device/1", "name": "toy", "title": "Toy", "vendor": "Nobody", "year": 2026, "kind": "gpu",
+        "generation": "toys-2", "multiprocessors": {"value": 96, "unit": "count", "source": "s", "note": "counted"},
+        "matrix_tile": {"value": 128, "unit": "count", "source": "s"},
         "aliases": ["plaything"], "status": "announced",
         "engines": [{"id": "matrix", "rates": {"bf16": {"value": 100, "unit": "TFLOP/s", "source": "s"}}}],
         "memory": [{"id": "memory", "technology": "HBM9", "capacity": {"value": 64, "unit": "GiB", "source": "s"},
@@ -58,6 +62,7 @@ void expect_same(const Device& a, const Device& b) {
     EXPECT_EQ(a.title, b.title);
     EXPECT_EQ(a.vendor, b.vendor);
     EXPECT_EQ(a.kind, b.kind);
+    EXPECT_EQ(a.generation, b.generation);
     EXPECT_EQ(a.status, b.status);
     EXPECT_EQ(a.year, b.year);
     EXPECT_EQ(a.aliases, b.aliases);
@@ -77,6 +82,8 @@ void expect_same(const Device& a, const Device& b) {
         expect_same(a.level(level)->capacity, b.level(level)->capacity, what);
         expect_same(a.level(level)->bandwidth, b.level(level)->bandwidth, what);
     }
+    expect_same(a.multiprocessors, b.multiprocessors, "multiprocessors");
+    expect_same(a.matrix_tile, b.matrix_tile, "matrix_tile");
     expect_same(a.power, b.power, "power");
     ASSERT_EQ(a.ceilings.size(), b.ceilings.size());
     for (const auto& [path, figure] : a.ceilings) {
@@ -117,6 +124,10 @@ TEST(DeviceFile, UnitsBecomeBaseUnits) {
     EXPECT_EQ(device->sources.at("m").kind, SourceKind::measured);
     EXPECT_EQ(device->bandwidth(Level::memory)->note, "as said");
     EXPECT_EQ(device->status, "announced");
+    EXPECT_EQ(device->generation, "toys-2");
+    EXPECT_EQ(device->multiprocessors->value, 96.0);
+    EXPECT_EQ(device->multiprocessors->note, "counted");
+    EXPECT_EQ(device->matrix_tile->value, 128.0);
 }
 
 TEST(DeviceFile, WhatIsNotPublishedIsAbsent) {
@@ -124,6 +135,18 @@ TEST(DeviceFile, WhatIsNotPublishedIsAbsent) {
     ASSERT_TRUE(device.has_value());
     EXPECT_FALSE(device->rate(Engine::matrix, DType::fp8).has_value());
     EXPECT_FALSE(device->level(Level::host).has_value());
+}
+
+TEST(DeviceFile, GenerationAndCountsMayBeAbsent) {
+    Json json = smallest();
+    for (const char* key : {"generation", "multiprocessors", "matrix_tile"}) json.erase(key);
+    const auto device = read(json);
+    ASSERT_TRUE(device.has_value()) << device.error().text;
+    EXPECT_EQ(device->generation, "");
+    EXPECT_FALSE(device->multiprocessors.has_value());
+    EXPECT_FALSE(device->matrix_tile.has_value());
+    const OrderedJson written = write_device(*device);
+    for (const char* key : {"generation", "multiprocessors", "matrix_tile"}) EXPECT_FALSE(written.contains(key)) << key;
 }
 
 TEST(DeviceFile, WrittenAndReadAgainItIsTheSameDevice) {
@@ -179,6 +202,28 @@ TEST(DeviceFile, EveryProblemIsOneLineThatNamesThePlace) {
               "toy.json: year is 2026.5, expected a whole number from 0 to 1e+09");
     EXPECT_EQ(problem_after([](Json& j) { j["aliases"] = "plaything"; }),
               "toy.json: aliases is \"plaything\", expected a list of strings");
+}
+
+TEST(DeviceFile, CountsAreWholeAndAboveZero) {
+    EXPECT_EQ(problem_after([](Json& j) { j["multiprocessors"]["unit"] = "GB"; }),
+              "toy.json: multiprocessors.unit is \"GB\", expected count");
+    EXPECT_EQ(problem_after([](Json& j) { j["multiprocessors"]["value"] = -132; }),
+              "toy.json: multiprocessors.value is -132, expected a whole number from 1 to 1e+09");
+    EXPECT_EQ(problem_after([](Json& j) { j["multiprocessors"]["value"] = 0; }),
+              "toy.json: multiprocessors.value is 0, expected a whole number from 1 to 1e+09");
+    EXPECT_EQ(problem_after([](Json& j) { j["matrix_tile"]["value"] = 127.5; }),
+              "toy.json: matrix_tile.value is 127.5, expected a whole number from 1 to 1e+09");
+    EXPECT_EQ(problem_after([](Json& j) { j["matrix_tile"].erase("source"); }),
+              "toy.json: matrix_tile.source is missing");
+    EXPECT_EQ(problem_after([](Json& j) { j["multiprocessors"] = 132; }),
+              "toy.json: multiprocessors is 132, expected an object");
+}
+
+TEST(DeviceFile, AGenerationHasOneSpelling) {
+    EXPECT_EQ(problem_after([](Json& j) { j["generation"] = "Hopper"; }),
+              "toy.json: generation is \"Hopper\", expected lower-case letters, digits and dashes");
+    EXPECT_EQ(problem_after([](Json& j) { j["generation"] = "rdna 3.5"; }),
+              "toy.json: generation is \"rdna 3.5\", expected lower-case letters, digits and dashes");
 }
 
 TEST(DeviceFile, AMeasuredCeilingIsOfSomethingThatExists) {
@@ -249,6 +294,9 @@ TEST(BuiltinDevices, AreFoundByTheNamesDriversAndPeopleUse) {
     const auto missing = builtin_device("h100-sxn");
     ASSERT_FALSE(missing.has_value());
     EXPECT_NE(missing.error().text.find("did you mean h100-sxm"), std::string::npos) << missing.error().text;
+    const auto near = builtin_device("h101");
+    ASSERT_FALSE(near.has_value());
+    EXPECT_NE(near.error().text.find("h100-sxm"), std::string::npos) << near.error().text;
 }
 
 TEST(BuiltinDevices, RidgesAreThoseOfTheDatasheets) {
@@ -287,6 +335,71 @@ TEST(BuiltinDevices, LinksArePerDirection) {
             if (known == per_direction.end()) continue;
             EXPECT_EQ(device.bandwidth(level)->value, known->second) << file.name;
         }
+    }
+}
+
+TEST(BuiltinDevices, EveryOneNamesItsGeneration) {
+    // Calibration is shared by vendor and generation, so a misspelt one would quietly stand alone. A new generation is
+    // added here on purpose.
+    const std::map<std::string, std::vector<std::string>> known = {
+        {"NVIDIA",
+         {"volta", "turing", "ampere", "ampere-consumer", "ampere-jetson", "ada", "hopper", "blackwell",
+          "blackwell-rtx", "blackwell-jetson", "rubin"}},
+        {"AMD", {"cdna2", "cdna3", "cdna4", "cdna5", "rdna3", "rdna3-5", "rdna4"}},
+        {"Intel", {"battlemage", "xe-hpc", "gaudi2", "gaudi3", "sapphire-rapids", "emerald-rapids", "granite-rapids"}},
+        {"Apple", {"apple-m1", "apple-m2", "apple-m3", "apple-m4", "apple-m5"}},
+        {"Google", {"tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7"}},
+        {"AWS", {"neuroncore-v2", "neuroncore-v3", "neuroncore-v4"}},
+        {"Huawei", {"ascend-950"}},
+        {"Cerebras", {"wse-3"}},
+        {"Groq", {"lpu-v1"}},
+        {"SambaNova", {"sn40"}}};
+    for (const EmbeddedFile& file : embedded_devices()) {
+        SCOPED_TRACE(file.name);
+        const Device device = builtin(file.name);
+        const auto vendor = known.find(device.vendor);
+        ASSERT_NE(vendor, known.end()) << device.vendor;
+        EXPECT_EQ(std::ranges::count(vendor->second, device.generation), 1) << device.generation;
+    }
+}
+
+TEST(BuiltinDevices, EveryNvidiaDeviceHasItsMultiprocessors) {
+    for (const EmbeddedFile& file : embedded_devices()) {
+        const Device device = builtin(file.name);
+        if (device.vendor != "NVIDIA" || device.kind != "gpu") continue;
+        ASSERT_TRUE(device.multiprocessors.has_value()) << file.name;
+        EXPECT_GE(device.multiprocessors->value, 8.0) << file.name;
+        EXPECT_LE(device.multiprocessors->value, 256.0) << file.name;
+    }
+    EXPECT_EQ(builtin("a100-sxm-80gb").multiprocessors->value, 108.0);
+    EXPECT_EQ(builtin("h100-sxm").multiprocessors->value, 132.0);
+    EXPECT_EQ(builtin("h100-pcie").multiprocessors->value, 114.0);
+    EXPECT_EQ(builtin("b200-sxm").multiprocessors->value, 148.0);
+    EXPECT_EQ(builtin("mi300x").multiprocessors->value, 304.0);
+}
+
+TEST(BuiltinDevices, MultiprocessorsFitTheVectorRate) {
+    // NVIDIA since Ampere's second half: 128 multiply-adds a clock and multiprocessor, so that rate over count is a
+    // clock frequency. A count of the whole die, or of two dies, would show here.
+    for (const EmbeddedFile& file : embedded_devices()) {
+        const Device device = builtin(file.name);
+        const auto& rate = device.rate(Engine::vector, DType::fp32);
+        if (device.vendor != "NVIDIA" || !rate || !device.multiprocessors || device.year < 2020) continue;
+        const bool half = device.generation == "ampere";  // A100 and A30: 64
+        const double clock = rate->value / (device.multiprocessors->value * (half ? 128.0 : 256.0));
+        EXPECT_GT(clock, 0.9e9) << file.name;
+        EXPECT_LT(clock, 2.7e9) << file.name;
+    }
+}
+
+TEST(BuiltinDevices, ATileIsGivenWhereAFewLargeArraysCompute) {
+    EXPECT_EQ(builtin("tpu-v5e").matrix_tile->value, 128.0);
+    EXPECT_EQ(builtin("tpu-v6e").matrix_tile->value, 256.0);
+    EXPECT_EQ(builtin("tpu-v7").matrix_tile->value, 256.0);
+    for (const EmbeddedFile& file : embedded_devices()) {
+        const Device device = builtin(file.name);
+        EXPECT_FALSE(device.matrix_tile && device.multiprocessors) << file.name;
+        EXPECT_EQ(device.matrix_tile.has_value(), device.vendor == "Google" || device.vendor == "AWS") << file.name;
     }
 }
 

@@ -43,6 +43,23 @@ TEST(Nearest, PartOfANameFindsAllThatHaveItShortestFirst) {
     EXPECT_EQ(nearest("80gb", devices()), (std::vector<std::string>{"a100-sxm-80gb"}));
 }
 
+TEST(Nearest, ASlipInTheFirstWordsFindsTheLongerNames) {
+    const std::vector<std::string> names = {"a10", "h100-pcie", "h100-sxm", "h20"};
+    EXPECT_EQ(nearest("h101", names), (std::vector<std::string>{"h100-sxm", "h100-pcie", "h20"}));
+    EXPECT_EQ(nearest("h1oo", names), std::vector<std::string>{}) << "two slips in four letters";
+    EXPECT_EQ(nearest("cpu", devices()), std::vector<std::string>{}) << "tpu-v4 is another thing";
+}
+
+TEST(Nearest, AmongEquallyNearNamesTheOneThatBeginsAlikeComesFirst) {
+    const std::vector<std::string> names = {"a10", "h20", "m1"};
+    EXPECT_EQ(nearest("h10", names), (std::vector<std::string>{"h20", "a10", "m1"}));
+}
+
+TEST(Nearest, TheBeginningOfANameComesBeforeASlipInAnother) {
+    const std::vector<std::string> names = {"a10", "h100-pcie", "h100-sxm", "h20"};
+    EXPECT_EQ(nearest("h10", names), (std::vector<std::string>{"h100-sxm", "h100-pcie", "h20"}));
+}
+
 TEST(Nearest, ANameWithItsVersionLeftOutIsNear) {
     const std::vector<std::string> models = {"gemma-2-9b", "llama-3.1-8b", "qwen3-8b"};
     const auto near = nearest("llama-8b", models);

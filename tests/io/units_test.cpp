@@ -37,6 +37,14 @@ TEST(Units, PowerIsInWatts) {
     EXPECT_EQ(unit_factor("kW", Dimension::watts), 1000.0);
 }
 
+TEST(Units, ACountHasOneUnitOfItsOwn) {
+    EXPECT_EQ(unit_factor("count", Dimension::count), 1.0);
+    EXPECT_EQ(expected_units(Dimension::count), "count");
+    EXPECT_FALSE(unit_factor("", Dimension::count).has_value());
+    EXPECT_FALSE(unit_factor("B", Dimension::count).has_value());
+    EXPECT_FALSE(unit_factor("count", Dimension::bytes).has_value());
+}
+
 TEST(Units, AUnitOfAnotherDimensionIsNotAUnit) {
     EXPECT_FALSE(unit_factor("GB", Dimension::bytes_per_second).has_value());
     EXPECT_FALSE(unit_factor("GB/s", Dimension::bytes).has_value());

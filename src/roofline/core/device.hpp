@@ -23,7 +23,7 @@ struct Source {
     std::string date;
 };
 
-/// A number of a datasheet or a measurement, in base units (flop/s, byte/s, byte, watt).
+/// A number of a datasheet or a measurement, in base units (flop/s, byte/s, byte, watt, or a plain count).
 struct Figure {
     double value = 0.0;
     std::string source;  // key into Device::sources; "set" for a figure changed on the command line
@@ -62,11 +62,14 @@ struct Device {
     std::string name;
     std::string title;
     std::string vendor;
-    std::string kind;  // gpu, tpu, cpu, npu
+    std::string kind;        // gpu, tpu, cpu, npu
+    std::string generation;  // hopper, cdna3, tpu-v5e: devices of one vendor and generation behave alike
     std::string status;
     int year = 0;
     std::vector<std::string> aliases;
     std::array<Rates, engine_count> rates;
+    std::optional<Figure> multiprocessors;  // what a kernel's tiles spread over: SMs, compute units, cores
+    std::optional<Figure> matrix_tile;      // side of the systolic array, where a few large ones do the work
     std::array<std::optional<MemoryLevel>, level_count> levels;
     std::optional<Figure> power;
     std::map<std::string, Figure> ceilings;  // measured: "memory.bandwidth", "matrix.bf16"

@@ -12,15 +12,22 @@ namespace roofline::io {
 namespace {
 
 constexpr std::string_view device_schema = "roofline.device/1";
-constexpr auto known_keys = std::to_array<std::string_view>({"schema", "name", "title", "vendor", "year", "kind",
-                                                             "aliases", "status", "engines", "memory", "links", "power",
-                                                             "ceilings", "sources", "notes", "context", "ridge"});
+constexpr auto known_keys = std::to_array<std::string_view>(
+    {"schema",  "name",     "title",   "vendor",          "year",        "kind",   "generation",
+     "aliases", "status",   "engines", "multiprocessors", "matrix_tile", "memory", "links",
+     "power",   "ceilings", "sources", "notes",           "context",     "ridge"});
 
 std::optional<DType> engine_type(std::string_view key) {
     for (const DType type : all_dtypes) {
         if (name(type) == key) return type;
     }
     return std::nullopt;
+}
+
+/// Generations are compared letter by letter, so there is one way to write each.
+bool is_generation(std::string_view text) {
+    return std::ranges::all_of(text,
+                               [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
 }
 
 class Reader {
@@ -44,7 +51,8 @@ class Reader {
         const auto factor = unit_factor(unit, dimension);
         if (!factor)
             fields.complain("unit", fmt::format("is \"{}\", expected {}", printable(unit), expected_units(dimension)));
-        figure.value = fields.positive("value") * factor.value_or(1.0);
+        figure.value =
+            dimension == Dimension::count ? fields.size("value") : fields.positive("value") * factor.value_or(1.0);
         figure.source = fields.text("source");
         figure.note = fields.text_or("note", "");
         if (!device_.sources.contains(figure.source)) {
@@ -171,11 +179,18 @@ Result<Device> read_device(std::string_view text, std::string_view file) {
     device.title = fields.text_or("title", device.name);
     device.vendor = fields.text_or("vendor", "");
     device.kind = fields.text_or("kind", "");
+    device.generation = fields.text_or("generation", "");
+    if (!is_generation(device.generation)) {
+        fields.complain("generation", fmt::format("is \"{}\", expected lower-case letters, digits and dashes",
+                                                  printable(device.generation)));
+    }
     device.status = fields.text_or("status", "");
     device.year = static_cast<int>(fields.count_or("year", 0.0));
     device.aliases = fields.texts("aliases");
     device.notes = fields.texts("notes");
     reader.engines(fields);
+    device.multiprocessors = reader.figure(fields, "multiprocessors", Dimension::count);
+    device.matrix_tile = reader.figure(fields, "matrix_tile", Dimension::count);
     reader.levels(fields, "memory", {Level::memory, Level::cache, Level::host});
     reader.levels(fields, "links", {Level::peer});
     device.power = reader.figure(fields, "power", Dimension::watts);
@@ -187,9 +202,10 @@ Result<Device> read_device(std::string_view text, std::string_view file) {
 }
 
 OrderedJson write_device(const Device& device) {
-    OrderedJson json = {{"schema", device_schema},  {"name", device.name}, {"title", device.title},
-                        {"vendor", device.vendor},  {"year", device.year}, {"kind", device.kind},
-                        {"aliases", device.aliases}};
+    OrderedJson json = {{"schema", device_schema}, {"name", device.name}, {"title", device.title},
+                        {"vendor", device.vendor}, {"year", device.year}, {"kind", device.kind}};
+    if (!device.generation.empty()) json["generation"] = device.generation;
+    json["aliases"] = device.aliases;
     if (!device.status.empty()) json["status"] = device.status;
     json["engines"] = OrderedJson::array();
     for (const Engine engine : {Engine::matrix, Engine::vector}) {
@@ -200,6 +216,8 @@ OrderedJson write_device(const Device& device) {
         }
         if (!rates.empty()) json["engines"].push_back({{"id", name(engine)}, {"rates", rates}});
     }
+    if (device.multiprocessors) json["multiprocessors"] = figure_json(*device.multiprocessors, "count");
+    if (device.matrix_tile) json["matrix_tile"] = figure_json(*device.matrix_tile, "count");
     json["memory"] = OrderedJson::array();
     json["links"] = OrderedJson::array();
     for (const Level level : all_levels) {

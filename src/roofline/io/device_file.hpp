@@ -1,7 +1,9 @@
 // A device as a JSON file: the same format for the built-in devices and for what `measure` writes.
 //
-//   { "schema": "roofline.device/1", "name", "title", "vendor", "year", "kind", "aliases": [], "status"?,
+//   { "schema": "roofline.device/1", "name", "title", "vendor", "year", "kind", "generation"?,
+//     "aliases": [], "status"?,
 //     "engines": [ { "id": "matrix" | "vector", "rates": { "fp16": FIGURE, ... } } ],
+//     "multiprocessors"?: FIGURE, "matrix_tile"?: FIGURE,                                            unit "count"
 //     "memory":  [ { "id": "memory" | "cache" | "host", "technology", "capacity"?: FIGURE, "bandwidth"?: FIGURE } ],
 //     "links":   [ { "id": "peer", "technology", "topology", "links"?, "bandwidth"?: FIGURE } ],    per direction
 //     "power"?: FIGURE, "ceilings"?: { "memory.bandwidth": FIGURE, "matrix.bf16": FIGURE },          measured

@@ -46,6 +46,20 @@ bool tokens_in_order(std::string_view typed, std::string_view name) {
     return take() && words >= 2;
 }
 
+/// Whether the first words of a name are what was typed but for one slip: "h101" and "h100-sxm".
+bool begins_nearly(std::string_view wanted, std::string_view name) {
+    constexpr std::size_t shortest = 4;  // three letters with a slip among them say too little
+    if (wanted.size() < shortest) return false;
+    for (std::size_t end = name.find('-'); end != std::string_view::npos; end = name.find('-', end + 1)) {
+        if (distance(wanted, normalised(name.substr(0, end))) <= 1) return true;
+    }
+    return false;
+}
+
+std::size_t common_prefix(std::string_view a, std::string_view b) {
+    return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
 }  // namespace
 
 std::string normalised(std::string_view name) {
@@ -62,19 +76,30 @@ std::vector<std::string> nearest(std::string_view typed, std::span<const std::st
     const std::string wanted = normalised(typed.substr(0, longest_typed));
     struct Candidate {
         std::size_t score;
+        std::size_t shared;  // letters at the start: people get the beginning of a name right
         std::string_view name;
     };
+    const auto contains = [&](std::string_view other) {
+        return wanted.size() >= 2 && other.find(wanted) != std::string_view::npos;
+    };
+    // Whoever types the beginning of a name without a slip means that name, not one like it.
+    const bool has_slip =
+        std::ranges::none_of(names, [&](const std::string& name) { return contains(normalised(name)); });
     std::vector<Candidate> candidates;
     for (const std::string& name : names) {
         const std::string other = normalised(name);
         std::size_t score = distance(wanted, other);
-        // "llama-8b" should find "llama-3.1-8b", "h100" all the H100s: a name that contains what was typed is near.
-        if (wanted.size() >= 2 && other.find(wanted) != std::string::npos) score = std::min<std::size_t>(score, 2);
+        // "llama-8b" should find "llama-3.1-8b", "h100" all the H100s: a name that contains what was typed is near,
+        // and nearer if it begins with it.
+        if (contains(other)) score = std::min<std::size_t>(score, other.starts_with(wanted) ? 1 : 2);
         if (tokens_in_order(typed.substr(0, longest_typed), other)) score = std::min<std::size_t>(score, 2);
-        if (score <= std::max<std::size_t>(2, wanted.size() / 3)) candidates.push_back({score, name});
+        if (has_slip && begins_nearly(wanted, name)) score = std::min<std::size_t>(score, 2);
+        if (score <= std::max<std::size_t>(2, wanted.size() / 3))
+            candidates.push_back({score, common_prefix(wanted, other), name});
     }
     std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
         if (a.score != b.score) return a.score < b.score;
+        if (a.shared != b.shared) return a.shared > b.shared;
         if (a.name.size() != b.name.size()) return a.name.size() < b.name.size();
         return a.name < b.name;
     });

@@ -33,6 +33,7 @@ constexpr auto units = std::to_array<Unit>({
     {"TiB", Dimension::bytes, 1099511627776.0},
     {"W", Dimension::watts, 1.0},
     {"kW", Dimension::watts, 1e3},
+    {"count", Dimension::count, 1.0},
 });
 
 }  // namespace
@@ -54,6 +55,8 @@ std::string_view expected_units(Dimension dimension) {
             return "B, MB, GB, TB, MiB or GiB";
         case Dimension::watts:
             return "W or kW";
+        case Dimension::count:
+            return "count";
     }
     return "";
 }

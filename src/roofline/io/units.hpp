@@ -6,7 +6,7 @@
 
 namespace roofline::io {
 
-enum class Dimension { flops_per_second, bytes_per_second, bytes, watts };
+enum class Dimension { flops_per_second, bytes_per_second, bytes, watts, count };
 
 /// The factor to base units, if the unit is of that dimension.
 std::optional<double> unit_factor(std::string_view unit, Dimension dimension);

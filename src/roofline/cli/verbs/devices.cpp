@@ -75,13 +75,21 @@ Result<int> list(const Options& options) {
     return done;
 }
 
+void add_row(render::Table& table, const std::string& path, const std::string& value, const Figure& figure,
+             const Device& device) {
+    const auto source = device.sources.find(figure.source);
+    const std::string_view kind = source == device.sources.end() ? "" : name(source->second.kind);
+    table.rows.push_back({path, value, std::string(kind), figure.source, figure.note});
+}
+
 void add_figure(render::Table& table, const std::string& path, const Figure* figure, std::string_view unit,
                 const Device& device) {
-    if (figure == nullptr) return;
-    const auto source = device.sources.find(figure->source);
-    const std::string_view kind = source == device.sources.end() ? "" : name(source->second.kind);
-    table.rows.push_back(
-        {path, render::with_unit(figure->value, unit), std::string(kind), figure->source, figure->note});
+    if (figure != nullptr) add_row(table, path, render::with_unit(figure->value, unit), *figure, device);
+}
+
+void add_count(render::Table& table, const std::string& path, const std::optional<Figure>& figure,
+               const Device& device) {
+    if (figure) add_row(table, path, render::grouped(figure->value), *figure, device);
 }
 
 Result<int> show(const Options& options) {
@@ -105,6 +113,8 @@ Result<int> show(const Options& options) {
                        *device);
         }
     }
+    add_count(table, "multiprocessors", device->multiprocessors, *device);
+    add_count(table, "matrix_tile", device->matrix_tile, *device);
     for (const Level level : all_levels) {
         const auto& entry = device->level(level);
         const std::string technology = entry && !entry->technology.empty() ? " (" + entry->technology + ")" : "";
@@ -116,7 +126,8 @@ Result<int> show(const Options& options) {
     for (const auto& [path, ceiling] : device->ceilings)
         add_figure(table, "measured " + path, &ceiling, path.ends_with("bandwidth") ? "B/s" : "FLOP/s", *device);
 
-    std::string text = fmt::format("{}  {}, {}{}\n\n", device->title, device->vendor, device->year,
+    std::string text = fmt::format("{}  {}, {}{}{}\n\n", device->title, device->vendor, device->year,
+                                   device->generation.empty() ? "" : ", " + device->generation,
                                    device->status.empty() ? "" : ", " + device->status);
     text += spelt(table, options.output.format);
     text += "\nridge (FLOP/byte, dense peak over memory bandwidth)\n";
@@ -127,7 +138,7 @@ Result<int> show(const Options& options) {
     }
     text += "\nsources\n";
     for (const auto& [id, source] : device->sources)
-        text += fmt::format("  {:12}{}, {}\n", id, source.title, source.date);
+        text += fmt::format("  {:16}{}, {}\n", id, source.title, source.date);
     if (!device->notes.empty()) text += "\nnotes\n";
     for (const std::string& note : device->notes) text += "  - " + note + "\n";
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
