@@ -78,6 +78,7 @@ void read(Fields& config, model::Architecture& architecture) {
 }  // namespace
 
 extern const Family deepseek_family;
-const Family deepseek_family{{"deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa"}, read};
+const Family deepseek_family{{"deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa", "glm4_moe_lite"},
+                             read};
 
 }  // namespace roofline::io
