@@ -36,3 +36,29 @@ function(roofline_embed)
     target_compile_options(${arg_TARGET} PRIVATE -fno-exceptions)
     target_link_libraries(${arg_TARGET} PRIVATE roofline_options)
 endfunction()
+
+# Measured tables, for the rooms that assess predictions; not part of the portable set.
+#
+#   roofline_embed_tables(TARGET roofline_tables)
+#
+# implements roofline::assess::shipped_tables() of src/roofline/assess/shipped.hpp from data/measured/*.csv.
+function(roofline_embed_tables)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET" "")
+    set(script "${PROJECT_SOURCE_DIR}/cmake/embed-tables.cmake")
+    set(folder "${PROJECT_SOURCE_DIR}/data/measured")
+    set(output "${PROJECT_BINARY_DIR}/generated/embedded_tables.cpp")
+    set(names_file "${PROJECT_BINARY_DIR}/generated/embedded_tables.names")
+    file(GLOB names CONFIGURE_DEPENDS RELATIVE "${folder}" "${folder}/*.csv")
+    list(SORT names)
+    file(CONFIGURE OUTPUT "${names_file}" CONTENT "${names}" @ONLY)
+    list(TRANSFORM names PREPEND "${folder}/" OUTPUT_VARIABLE files)
+    add_custom_command(
+        OUTPUT "${output}"
+        COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${folder}" "-DNAMES_FILE=${names_file}" "-DOUTPUT=${output}" -P "${script}"
+        DEPENDS ${files} "${names_file}" "${script}"
+        COMMENT "Embedding data/measured"
+        VERBATIM)
+    add_library(${arg_TARGET} STATIC "${output}")
+    target_include_directories(${arg_TARGET} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    target_link_libraries(${arg_TARGET} PRIVATE roofline_options)
+endfunction()

@@ -108,6 +108,9 @@ TEST(JsonSchema, AReportThatWasTamperedWithFails) {
         {"/stages/0/records/0/dtype", "bf17"},
         {"/stages/0/records/0/speed", 1},
         {"/stages/0/groups/0/share", nullptr},
+        {"/deployment/profile", 3},
+        {"/calibration/0/share", "most"},
+        {"/calibration/0/source", nullptr},
         {"/fit/fits", 1},
         {"/fit/max_batch", -1},
         {"/metrics/ttft_s", 0.5},
@@ -119,7 +122,8 @@ TEST(JsonSchema, AReportThatWasTamperedWithFails) {
         changed[Json::json_pointer(place)] = value;
         EXPECT_EQ(schema.violations(changed).size(), 1U) << place << ": " << joined(schema.violations(changed));
     }
-    for (const char* part : {"run", "device", "model", "workload", "deployment", "fit", "stages", "metrics", "notes"}) {
+    for (const char* part :
+         {"run", "device", "model", "workload", "deployment", "fit", "stages", "metrics", "calibration", "notes"}) {
         Json changed = report;
         changed.erase(part);
         EXPECT_EQ(schema.violations(changed), std::vector<std::string>{std::string("$: ") + part + " is missing"});
@@ -156,6 +160,7 @@ TEST(JsonOutput, PredictFollowsTheReportSchemaForEveryKindOfWork) {
         {"--generate", "1"},        {"--cached-prefix", "4096"},
         {"--dtype", "fp8"},         {"--weight-dtype", "q4_k_m", "--kv-cache-dtype", "fp8"},
         {"--attention", "unfused"}, {"--set", "memory.bandwidth=2x", "--set", "num_hidden_layers=3"},
+        {"--profile", "eager"},     {"--profile", "llama.cpp", "--weight-dtype", "q4_k_m"},
     };
     for (const Arguments& kind : kinds) {
         Arguments arguments = {"predict", "llama-3.1-8b", "h200-sxm"};
@@ -230,6 +235,191 @@ TEST(JsonOutput, OpFollowsItsSchemaForEveryKindOfOperator) {
     expect_valid(schema, {"op", "attention", "--q-len", "512", "--kv-len", "512", "--heads", "32", "--full",
                           "--unfused", "--kv-cache-dtype", "fp8"});
     expect_valid(schema, {"op", "gemm", "--m", "1", "--n", "1", "--k", "1", "--dtype", "fp64", "--device", "groq-lpu"});
+    expect_valid(schema, {"op", "gemm", "--m", "64", "--n", "512", "--k", "512", "--profile", "llama.cpp"});
+}
+
+TEST(JsonOutput, OpSaysWhereItsExpectedTimeComesFromOrThatItHasNone) {
+    const Json known = parsed(run({"op", "gemm", "--m", "1", "--n", "4096", "--k", "4096", "--format", "json"}).out);
+    EXPECT_TRUE(known["calibration"].is_string()) << known.dump();
+    EXPECT_LE(known["time_s"]["expected_low"], known["time_s"]["expected"]);
+    EXPECT_GE(known["time_s"]["expected_high"], known["time_s"]["expected"]);
+    const Json bare = parsed(run({"op", "--flops", "1e12", "--bytes", "1e9", "--format", "json"}).out);
+    EXPECT_TRUE(bare["calibration"].is_null()) << "nobody knows which kernel it is";
+    EXPECT_EQ(bare["time_s"]["expected"], bare["time_s"]["attainable"]);
+}
+
+TEST(JsonOutput, TheSharesOfTheCalibrationAddUpToOneButForTheSmallest) {
+    for (const char* device : {"h200-sxm", "h100-sxm", "mi300x", "tpu-v4", "m2-ultra"}) {
+        const Json report = parsed(run({"predict", "llama-3.1-8b", device, "--format", "json"}).out);
+        double sum = 0.0;
+        double before = 1.0;
+        for (const Json& part : report["calibration"]) {
+            sum += part["share"].get<double>();
+            EXPECT_LE(part["share"].get<double>(), before) << device << ": largest first";
+            before = part["share"].get<double>();
+        }
+        EXPECT_GT(sum, 0.95) << device;
+        EXPECT_LT(sum, 1.0 + 1e-9) << device;
+    }
+}
+
+// ---- measured tables and what is made of them ----
+
+// Rows of each kind, some of them refused: kernels in one file, whole models in another.
+constexpr const char* some_kernels =
+    "gpu,op,dtype,m,n,k,batch,q_len,kv_len,heads,kv_heads,head_dim,time_us,framework,kernel,weather\n"
+    "h200-sxm,gemm,bf16,1,4096,4096,,,,,,,13,pytorch,cublas,fine\n"
+    "h200-sxm,gemm,fp8,64,4096,4096,,,,,,,12,vllm,,fine\n"
+    "l4,gemm,bf16,1,8192,8192,,,,,,,520,pytorch,cublas,rain\n"
+    "h200-sxm,attention_decode,bf16,,,,8,1,4096,32,8,128,60,pytorch,cudnn_attention,fine\n"
+    "h200-sxm,gemm,bf16,0,4096,4096,,,,,,,13,pytorch,cublas,fine\n"
+    "warp-drive,gemm,bf16,1,4096,4096,,,,,,,13,pytorch,cublas,fine\n"
+    "h200-sxm,conv3d,,1,4096,4096,,,,,,,13,pytorch,cublas,fine\n";
+constexpr const char* some_steps =
+    "gpu,model,dtype,execution,attention,stage,batch,tokens,context,time_ms,no_graph_ms\n"
+    "h200-sxm,llama-3.1-8b,bf16,graph+fused,cudnn_attention,decode,1,1,1024,4.4,9\n"
+    "h200-sxm,llama-3.1-8b,bf16,graph+fused,cudnn_attention,prefill,1,1024,1024,30,31\n"
+    "h200-sxm,llama-3.1-8b,bf16,graph+fused,cudnn_attention,warmup,1,1024,1024,30,31\n";
+
+TEST(JsonOutput, ValidateFollowsItsSchemaForEveryKindOfTable) {
+    const TemporaryFolder folder;
+    const Schema schema = Schema::published("validate.schema.json");
+    const std::string kernels = folder.write("kernels.csv", some_kernels);
+    const std::string steps = folder.write("steps.csv", some_steps);
+    expect_valid(schema, {"validate", "--data", kernels});
+    expect_valid(schema, {"validate", "--data", kernels, "--per-row"});
+    expect_valid(schema, {"validate", "--data", steps, "--per-row"});
+    expect_valid(schema, {"validate", folder.path(), "--per-row"});
+    const std::string nothing =
+        folder.write("nothing/none.csv", "gpu,op,dtype,m,n,k,time_us\nh200-sxm,gemm,,1,1,1,0\n");
+    expect_valid(schema, {"validate", nothing, "--per-row"}, 1);
+
+    const Json answer = parsed(run({"validate", kernels, steps, "--per-row", "--format", "json"}).out);
+    EXPECT_EQ(answer["rows"].size(), 8U);
+    EXPECT_EQ(answer["refused"].size(), 4U);
+    EXPECT_EQ(answer["notes"].size(), 1U) << "the weather";
+    for (const auto& [place, value] : {std::pair{"/schema", Json("roofline.validate/2")},
+                                       {"/groups/0/rows", Json(-1)},
+                                       {"/groups/0/mape/expected", Json("small")},
+                                       {"/groups/0/coverage", Json(-0.5)},
+                                       {"/rows/0/time_s/measured", Json(nullptr)},
+                                       {"/rows/0/stage", Json("warmup")},
+                                       {"/rows/0/line", Json(1)},
+                                       {"/refused/0/rows", Json(0)},
+                                       {"/notes", Json("none")},
+                                       {"/extra", Json(1)}}) {
+        Json changed = answer;
+        changed[Json::json_pointer(place)] = value;
+        EXPECT_EQ(schema.violations(changed).size(), 1U) << place << ": " << joined(schema.violations(changed));
+    }
+}
+
+TEST(JsonOutput, WhatCalibrateWritesFollowsTheCalibrationSchema) {
+    const TemporaryFolder folder;
+    std::string table = "gpu,op,dtype,m,n,k,time_us\n";
+    for (const int m : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})
+        table += "h200-sxm,gemm,bf16," + std::to_string(m) + ",4096,4096," + std::to_string(15 + m / 4) + "\n";
+    const std::string file = folder.path("own.json");
+    const Answer answer = run({"calibrate", folder.write("t.csv", table), "-o", file});
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    const Json own = parsed(text_of_file(file));
+    const auto found = Schema::published("calibration.schema.json").violations(own);
+    EXPECT_TRUE(found.empty()) << joined(found);
+    EXPECT_GE(own["fits"].size(), 3U) << "the device, its generation, all devices";
+}
+
+// ---- files that are built in ----
+
+// Every file of a folder of data follows its schema; returns how many there are.
+std::size_t expect_all_valid(const std::string& folder, const Schema& schema) {
+    std::size_t files = 0;
+    for (const auto& file : std::filesystem::directory_iterator(std::string(ROOFLINE_SOURCE_DIR "/data/") + folder)) {
+        if (file.path().extension() != ".json") continue;
+        const auto found = schema.violations(parsed(text_of_file(file.path().string())));
+        EXPECT_TRUE(found.empty()) << file.path().filename() << "\n" << joined(found);
+        ++files;
+    }
+    return files;
+}
+
+TEST(ProfileFiles, EveryBuiltInFileFollowsTheProfileSchemaAndIsNamedAsItIs) {
+    EXPECT_GE(expect_all_valid("profiles", Schema::published("profile.schema.json")), 4U);
+    for (const auto& file : std::filesystem::directory_iterator(ROOFLINE_SOURCE_DIR "/data/profiles")) {
+        const Json profile = parsed(text_of_file(file.path().string()));
+        EXPECT_EQ(profile.value("name", ""), file.path().stem().string());
+    }
+}
+
+TEST(ProfileFiles, AFileThatTheSchemaRefusesIsRefusedByTheProgramToo) {
+    const TemporaryFolder folder;
+    const Schema schema = Schema::published("profile.schema.json");
+    const Json sound = parsed(text_of_file(ROOFLINE_SOURCE_DIR "/data/profiles/llama.cpp.json"));
+    const auto exit_code = [&](const Json& profile) {
+        return run({"predict", "gpt2", "h100-sxm", "--profile", folder.write("own.json", profile.dump())}).exit_code;
+    };
+    EXPECT_EQ(exit_code(sound), 0);
+    for (const auto& [place, value] : {std::pair{"/schema", Json("roofline.profile/9")},
+                                       {"/name", Json(3)},
+                                       {"/stacks", Json("llama.cpp")},
+                                       {"/stacks/0", Json(1)},
+                                       {"/kernels", Json("ggml_quantum")},
+                                       {"/step", Json("giant_leap")},
+                                       {"/even_routing", Json("no")},
+                                       {"/elsewhere/Apple", Json(1)},
+                                       {"/operators/qkv/launches", Json(-1)},
+                                       {"/operators/qkv/launches", Json("many")},
+                                       {"/operators/qkv", Json(3)},
+                                       {"/operators", Json::array()}}) {
+        Json changed = sound;
+        changed[Json::json_pointer(place)] = value;
+        EXPECT_FALSE(schema.violations(changed).empty()) << place;
+        EXPECT_EQ(exit_code(changed), 2) << place;
+    }
+    for (const char* part : {"schema", "name", "title"}) {
+        Json changed = sound;
+        changed.erase(part);
+        EXPECT_FALSE(schema.violations(changed).empty()) << part;
+        EXPECT_EQ(exit_code(changed), 2) << part;
+    }
+}
+
+TEST(CalibrationFiles, EveryBuiltInFileFollowsTheCalibrationSchema) {
+    EXPECT_GE(expect_all_valid("calibrations", Schema::published("calibration.schema.json")), 1U);
+}
+
+TEST(CalibrationFiles, AFileThatTheSchemaRefusesIsRefusedByTheProgramToo) {
+    const TemporaryFolder folder;
+    const Schema schema = Schema::published("calibration.schema.json");
+    Json sound = parsed(text_of_file(ROOFLINE_SOURCE_DIR "/data/calibrations/shipped.json"));
+    sound["fits"] = Json::array({sound["fits"][0], sound["fits"][1]});
+    const auto exit_code = [&](const Json& calibration) {
+        return run({"predict", "gpt2", "h100-sxm", "--calibration", folder.write("own.json", calibration.dump())})
+            .exit_code;
+    };
+    ASSERT_TRUE(schema.violations(sound).empty());
+    EXPECT_EQ(exit_code(sound), 0);
+    for (const auto& [place, value] : {std::pair{"/schema", Json("roofline.calibration/9")},
+                                       {"/fits/0/class", Json("magic")},
+                                       {"/fits/0/scope", Json("galaxy")},
+                                       {"/fits/0/type", Json(16)},
+                                       {"/fits/0/rows", Json("many")},
+                                       {"/fits/0/range", Json(1)},
+                                       {"/fits/0/range/0", Json(-1)},
+                                       {"/fits/0/constants", Json::array()},
+                                       {"/fits/0/constants/startup", Json("3 us")},
+                                       {"/fits/0/constants/startup", Json(-3)},
+                                       {"/fits", Json(1)}}) {
+        Json changed = sound;
+        changed[Json::json_pointer(place)] = value;
+        EXPECT_FALSE(schema.violations(changed).empty()) << place;
+        EXPECT_EQ(exit_code(changed), 2) << place;
+    }
+    for (const char* part : {"class", "scope", "range", "constants"}) {
+        Json changed = sound;
+        changed["fits"][0].erase(part);
+        EXPECT_FALSE(schema.violations(changed).empty()) << part;
+        EXPECT_EQ(exit_code(changed), 2) << part;
+    }
 }
 
 TEST(JsonOutput, TheListsOfDevicesAndModelsFollowTheirSchemas) {
@@ -316,6 +506,10 @@ TEST(DeviceFiles, AFileThatTheSchemaRefusesIsRefusedByTheProgramToo) {
         {"/memory/0/bandwidth/unit", "parsecs"},
         {"/memory/0/capacity/value", nullptr},
         {"/links/0/id", "host"},
+        {"/multiprocessors/unit", "GB"},
+        {"/multiprocessors/value", -132},
+        {"/multiprocessors/value", 131.5},
+        {"/generation", 9},
         {"/sources/datasheet/kind", "rumour"},
         {"/aliases", "h100"},
         {"/aliases/0", 100},

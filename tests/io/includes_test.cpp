@@ -65,7 +65,8 @@ const std::map<std::string, std::set<std::string>>& arrows() {
         {"predict", {"core", "model", "predict"}},
         {"io", {"core", "model", "predict", "io"}},
         {"render", {"core", "model", "predict", "render"}},
-        {"cli", {"core", "model", "predict", "io", "render", "cli"}},
+        {"assess", {"core", "model", "predict", "io", "assess"}},
+        {"cli", {"core", "model", "predict", "io", "render", "assess", "cli"}},
     };
     return allowed;
 }

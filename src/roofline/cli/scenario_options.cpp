@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/cli/execution_options.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
 #include "roofline/io/names.hpp"
@@ -192,6 +193,7 @@ void ScenarioOptions::add_to(CLI::App& app) {
         ->group(how)
         ->check(CLI::IsMember({"auto", "absorbed", "expanded"}))
         ->capture_default_str();
+    add_execution_options(app, profile, calibration);
     app.add_option("--set", settings,
                    "Change a figure for this run: memory.bandwidth=2x, matrix.bf16=500TFLOP/s, num_hidden_layers=16")
         ->group(how)
@@ -231,6 +233,10 @@ Result<predict::Scenario> ScenarioOptions::load(bool with_settings) const {
         if (!io::is_device_path(setting.path)) continue;
         if (auto done = io::apply(setting, scenario.device); !done) return std::unexpected(done.error());
     }
+
+    auto execution = load_execution(profile, calibration, scenario.device);
+    if (!execution) return std::unexpected(execution.error());
+    scenario.execution = std::move(*execution);
 
     if (!parameters.empty()) {
         const auto count = parse_positive("--params", parameters);

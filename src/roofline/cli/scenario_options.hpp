@@ -30,6 +30,8 @@ struct ScenarioOptions {
     std::string kv_dtype;
     std::string attention = "flash";
     std::string latent = "auto";
+    std::string profile = "engine";
+    std::string calibration;
     std::vector<std::string> settings;
 
     void add_to(CLI::App& app);

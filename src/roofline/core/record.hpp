@@ -31,6 +31,8 @@ struct Times {
     Seconds limit{};
     Seconds attainable{};
     Seconds expected{};
+    Seconds expected_low{};  // eight of ten measurements should fall between these two
+    Seconds expected_high{};
     std::optional<Seconds> measured;
 };
 

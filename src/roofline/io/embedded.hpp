@@ -14,5 +14,7 @@ struct EmbeddedFile {
 // Each sorted by name. Implemented by generated code; see cmake/Embed.cmake.
 std::span<const EmbeddedFile> embedded_devices();
 std::span<const EmbeddedFile> embedded_models();
+std::span<const EmbeddedFile> embedded_profiles();
+std::span<const EmbeddedFile> embedded_calibrations();
 
 }  // namespace roofline::io

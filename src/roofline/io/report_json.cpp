@@ -12,9 +12,8 @@ using predict::StageReport;
 OrderedJson times_json(const Times& times) {
     OrderedJson json = {
         {"limit", times.limit.value}, {"attainable", times.attainable.value}, {"expected", times.expected.value}};
-    // Until a calibrated range exists the two ends are the value itself.
-    json["expected_low"] = times.expected.value;
-    json["expected_high"] = times.expected.value;
+    json["expected_low"] = times.expected_low.value;
+    json["expected_high"] = times.expected_high.value;
     if (times.measured) json["measured"] = times.measured->value;
     return json;
 }
@@ -79,7 +78,7 @@ OrderedJson stage_json(const StageReport& stage) {
                                   {"time_s",
                                    {{"limit", group.limit.value},
                                     {"attainable", group.attainable.value},
-                                    {"expected", group.attainable.value}}},
+                                    {"expected", group.expected.value}}},
                                   {"share", group.share}});
     }
     json["records"] = OrderedJson::array();
@@ -124,6 +123,7 @@ OrderedJson report_json(const predict::Scenario& scenario, const predict::Report
     json["deployment"] = {{"weight_dtype", scenario.weight_types},
                           {"activation_dtype", scenario.activation_type},
                           {"kv_cache_dtype", scenario.kv_type},
+                          {"profile", scenario.execution.profile.name},
                           {"devices", 1}};
     const predict::Fit& fit = report.fit;
     json["fit"] = {{"weights_bytes", fit.weights.value},
@@ -146,6 +146,9 @@ OrderedJson report_json(const predict::Scenario& scenario, const predict::Report
                          {"expected", rate(metrics.tpot.expected)}}},
                        {"joules_per_token", optional_json(metrics.joules_per_token)},
                        {"cost_per_million_tokens", nullptr}};
+    json["calibration"] = OrderedJson::array();
+    for (const predict::CalibrationShare& part : report.calibration)
+        json["calibration"].push_back({{"source", part.source}, {"share", part.share}});
     json["notes"] = report.notes;
     return json;
 }

@@ -108,6 +108,19 @@ DType Lowering::compute(Role role) const {
                                  : types_.of(group_layers_.front(), role).compute();
 }
 
+std::string Lowering::attention_label() const {
+    const std::string own(name(types_.attention));
+    const std::string cache(name(types_.kv.value));
+    return own == cache ? own : own + "/" + cache;
+}
+
+std::string Lowering::weight_format(Role role) const {
+    const WeightType& type =
+        group_layers_.empty() ? types_.outside_layers(role) : types_.of(group_layers_.front(), role);
+    const bool mixed = type.compute() != type.format.value;
+    return std::string(type.format.name) + (mixed ? "/" + std::string(name(type.compute())) : "");
+}
+
 DType Lowering::activation(Role role) const {
     return group_layers_.empty() ? types_.outside_layers(role).activation
                                  : types_.of(group_layers_.front(), role).activation;
@@ -164,6 +177,11 @@ Operator& Lowering::product(const Product& p) {
     const double output = stream_bytes(p.cols * p.copies);
     op.activation_bytes = Form(input + output, p.rows);
     note_width(input + output);
+    op.extent = {.pattern = Pattern::product,
+                 .weights = weight_format(p.role),
+                 .inner = p.inner,
+                 .cols = p.cols,
+                 .copies = p.copies};
     op.formula = "F10";
     const std::string copies = p.copies == 1.0 ? "" : number(p.copies) + " of ";
     op.shape = copies + "[" + slot(p.rows) + " x " + number(p.inner) + "] x [" + number(p.inner) + " x " +
@@ -191,6 +209,13 @@ Operator& Lowering::expert_product(const ExpertProduct& p) {
     const double moved = inputs * p.inner * bits(activation(p.role)) / 8.0 + stream_bytes(p.cols * p.chosen);
     op.activation_bytes = Form(moved, rows);
     note_width(moved);
+    op.extent = {.pattern = Pattern::experts,
+                 .weights = weight_format(p.role),
+                 .inner = p.inner,
+                 .cols = p.cols,
+                 .experts = distinct,
+                 .experts_total = p.total,
+                 .experts_chosen = p.chosen};
     op.formula = "F11";
     op.shape = number(p.chosen) + " of " + number(p.total) + " experts: [rows x " + number(p.inner) + "] x [" +
                number(p.inner) + " x " + number(p.cols) + "]";
@@ -239,6 +264,14 @@ Operator& Lowering::core(const Core& c) {
     op.cache_bytes = Form(c.entry_bytes, key);
     op.activation_bytes = Form(stream_bytes(c.heads * (c.key_dim + c.value_dim)), rows);
     note_width(stream_bytes(c.heads * (c.key_dim + c.value_dim)));
+    op.extent = {.pattern = c.latent ? Pattern::latent : Pattern::attention,
+                 .weights = attention_label(),
+                 .keys = key,
+                 .window = c.reach.local && c.reach.top != Reach::everything ? c.reach.top : 0.0,
+                 .heads = c.heads,
+                 .kv_heads = c.kv_heads > 0.0 ? c.kv_heads : 1.0,
+                 .key_dim = c.key_dim,
+                 .value_dim = c.value_dim};
     op.formula = c.formula;
     op.shape = number(c.heads) + " heads, keys of " + number(c.key_dim) + ", values of " + number(c.value_dim) + ", " +
                describe(c.reach);
@@ -304,6 +337,11 @@ Operator& Lowering::scan(const Scan& s) {
     op.flops = s.flops;
     op.cache_bytes = Form(2.0 * s.state_bytes, sequences(s.who));
     op.activation_bytes = Form(stream_bytes(s.moved), tokens(s.who));
+    op.extent = {.pattern = Pattern::scan,
+                 .weights = std::string(name(op.type)),
+                 .heads = s.heads,
+                 .key_dim = s.key_dim,
+                 .value_dim = s.value_dim};
     op.formula = s.formula;
     op.shape = "state of " + number(s.state_bytes) + " B per sequence";
     op.flops_text = s.flops_text;

@@ -56,6 +56,8 @@ struct Core {
     double value_dim = 0.0;
     double entry_elements = 0.0;  // cached elements read per entry, all KV heads
     double entry_bytes = 0.0;
+    double kv_heads = 0.0;  // 0: one entry for all heads
+    bool latent = false;    // one compressed entry for all heads, or keys and values expanded from it
     std::string_view formula = "F15";
 };
 
@@ -69,6 +71,9 @@ struct Scan {
     std::string flops_text = {};
     double state_bytes = 0.0;
     double moved = 0.0;  // activations in and out, elements per token
+    double heads = 0.0;  // states of key_dim x value_dim each
+    double key_dim = 0.0;
+    double value_dim = 0.0;
 };
 
 class Lowering {
@@ -118,6 +123,8 @@ class Lowering {
     double weight_bytes(Role role, double inner, double cols) const;
     double bias_bytes(Role role, double count) const;
     DType compute(Role role) const;
+    std::string weight_format(Role role) const;
+    std::string attention_label() const;  // "bf16", "bf16/fp8": the computation and the cache
     DType activation(Role role) const;
     void note_width(double bytes_per_token);
     void lower_embedding();

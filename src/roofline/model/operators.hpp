@@ -5,12 +5,35 @@
 #include <string>
 #include <vector>
 
+#include "roofline/core/pattern.hpp"
 #include "roofline/core/record.hpp"
 #include "roofline/model/feature.hpp"
 #include "roofline/model/reach.hpp"
 #include "roofline/model/role.hpp"
 
 namespace roofline::model {
+
+/// Sizes of the kernel that does an operator, beside its flops and bytes: they decide how well it fills a machine. What
+/// does not apply stays zero.
+struct Extent {
+    Pattern pattern = Pattern::stream;
+    int rows = -1;        // element-wise work: a feature, how many rows it is done on
+    std::string weights;  // their format, or the type of the computation: "bf16", "fp8_block", "q4_k"
+    // Products: [rows x inner] x [inner x cols], `copies` of them; the rows follow from the flops.
+    double inner = 0.0;
+    double cols = 0.0;
+    double copies = 1.0;
+    int experts = -1;  // a feature: how many are touched
+    double experts_total = 0.0;
+    double experts_chosen = 0.0;
+    // Attention and recurrences.
+    int keys = -1;        // a feature: entries read
+    double window = 0.0;  // 0: none
+    double heads = 0.0;
+    double kv_heads = 0.0;
+    double key_dim = 0.0;
+    double value_dim = 0.0;
+};
 
 struct Operator {
     std::string name;  // layers.attention.qkv
@@ -25,6 +48,8 @@ struct Operator {
     Form weight_bytes;
     Form cache_bytes;
     Form activation_bytes;
+
+    Extent extent;
 
     Role role = Role::other;  // of its weights
     double parameters = 0.0;

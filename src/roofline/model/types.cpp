@@ -51,4 +51,40 @@ TypePlan uniform_plan(std::size_t layers, const Format& weights, DType activatio
     return plan;
 }
 
+TypePlan ggml_plan(std::size_t layers, const GgufFormats& formats, const Format& kv) {
+    TypePlan plan;
+    plan.stream = DType::fp16;
+    plan.attention = DType::fp16;
+    plan.kv = kv;
+    const auto multiplied = [](const Format& format) {
+        if (format.value == DType::fp4) return DType::fp4;
+        return format.weight_only ? DType::int8 : DType::fp16;
+    };
+    RoleTypes roles;
+    for (std::size_t i = 0; i < role_count; ++i) {
+        const Role role = static_cast<Role>(i);
+        WeightType& type = roles[i];
+        if (role == Role::expert_gate_up || role == Role::expert_down)
+            type.format = formats.experts;
+        else if (role == Role::embedding || role == Role::head)
+            type.format = formats.table;
+        else if (usually_quantised(role))
+            type.format = formats.matrices;
+        else
+            type.format = plain_format(DType::fp32);
+        type.activation = type.format.value == DType::fp32 ? DType::fp32 : multiplied(type.format);
+    }
+    plan.outside = roles;
+    plan.layers.assign(layers, roles);
+    return plan;
+}
+
+GgufFormats gguf_formats(const Format& named) {
+    const auto format = [](std::string_view name) { return *find_format(name); };
+    if (named.name == "mxfp4") return {named, format("q8_0"), format("q8_0")};
+    if (named.name == "q4_k") return {named, format("q6_k"), format("q6_k")};
+    if (named.name == "q4_0") return {named, named, format("q8_0")};
+    return {named, named, named};
+}
+
 }  // namespace roofline::model

@@ -42,6 +42,20 @@ struct TypePlan {
 /// the weights are a plain type themselves.
 TypePlan uniform_plan(std::size_t layers, const Format& weights, DType activation, const Format& kv);
 
+/// As llama.cpp runs a GGUF file whose routed experts, other matrices, and embedding table and head are in these
+/// formats: activations are rounded to 8 bits before they meet quantised weights (to 4 bits where those are 4-bit
+/// floats), the router stays in fp32.
+struct GgufFormats {
+    Format experts;
+    Format matrices;
+    Format table;
+};
+TypePlan ggml_plan(std::size_t layers, const GgufFormats& formats, const Format& kv);
+
+/// What a file that is called by one format holds: "mxfp4" keeps all but the experts in q8_0, "q4_k" in q6_k; "q4_0"
+/// keeps a table in q8_0.
+GgufFormats gguf_formats(const Format& named);
+
 /// Roles that quantisers leave alone: tiny, sensitive, or not a matrix product.
 bool usually_quantised(Role role);
 

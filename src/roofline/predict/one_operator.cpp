@@ -40,6 +40,16 @@ OneOperator gemm(const GemmQuestion& q) {
     op.bytes_text = number(weights) + " weights";
     if (q.traffic != Traffic::weights) op.bytes_text += " + " + number(input) + " in";
     if (q.traffic == Traffic::all) op.bytes_text += " + " + number(output) + " out";
+    op.kernel.pattern = Pattern::product;
+    op.kernel.flops = op.work.flops.value;
+    op.kernel.weight_bytes = weights;
+    op.kernel.input_bytes = input;
+    op.kernel.output_bytes = output;
+    op.kernel.rows = q.m;
+    op.kernel.cols = q.n;
+    op.kernel.inner = q.k;
+    op.kernel_class = "gemm";
+    op.type = q.weights.name;
     return op;
 }
 
@@ -65,6 +75,20 @@ OneOperator attention(const AttentionQuestion& q) {
     op.flops_text = "4 x " + number(q.heads) + " x " + number(q.head_dim) + " x " + number(pairs) + " query-key pairs";
     op.bytes_text = number(kv) + " KV + " + number(2.0 * queries) + " queries and outputs";
     if (q.scores_in_memory) op.bytes_text += " + " + number(scores) + " scores";
+    op.kernel.pattern = Pattern::attention;
+    op.kernel.flops = op.work.flops.value;
+    op.kernel.weight_bytes = kv;
+    op.kernel.input_bytes = queries;
+    op.kernel.output_bytes = queries;
+    op.kernel.sequences = q.batch;
+    op.kernel.queries = q.query_length;
+    op.kernel.keys = q.kv_length;
+    op.kernel.heads = q.heads;
+    op.kernel.kv_heads = q.kv_heads;
+    op.kernel.key_dim = q.head_dim;
+    op.kernel.value_dim = q.head_dim;
+    if (!q.scores_in_memory) op.kernel_class = q.query_length == 1.0 ? "attention_decode" : "attention_prefill";
+    op.type = name(op.work.type);
     return op;
 }
 
@@ -78,7 +102,7 @@ OneOperator bare_work(double flops, double bytes, DType type) {
     return op;
 }
 
-Judgement judge_on(const OneOperator& op, const Device& device) {
+Judgement judge_on(const OneOperator& op, const Device& device, const Execution& execution) {
     Judgement result;
     result.work = op.work;
     if (const auto choice = choose_engine(device, op.work.type)) {
@@ -97,6 +121,16 @@ Judgement judge_on(const OneOperator& op, const Device& device) {
     result.times.limit = time_under(result.work, limit).time;
     result.times.attainable = larger(result.times.limit, time_under(result.work, attainable_roofs(device)).time);
     result.times.expected = result.times.attainable;
+    result.times.expected_low = result.times.expected_high = result.times.expected;
+    if (const KernelClass* known = kernel_class(op.kernel_class)) {
+        const Choice choice = execution.choose(*known, op.type, device);
+        const Machine machine = machine_of(device, result.work.engine, result.work.type);
+        const Seconds expected(known->seconds(op.kernel, machine, choice.constants));
+        result.times.expected = larger(expected, result.times.attainable);
+        result.times.expected_low = larger(result.times.expected * choice.low, result.times.attainable);
+        result.times.expected_high = result.times.expected * choice.high;
+        result.calibration = choice.source;
+    }
     return result;
 }
 

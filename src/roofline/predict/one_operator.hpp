@@ -6,6 +6,7 @@
 
 #include "roofline/core/record.hpp"
 #include "roofline/core/roof.hpp"
+#include "roofline/predict/execution.hpp"
 
 namespace roofline::predict {
 
@@ -41,6 +42,9 @@ struct OneOperator {
     std::string shape;
     std::string flops_text;
     std::string bytes_text;
+    Kernel kernel;             // the launch that does it
+    std::string kernel_class;  // empty: nothing is known but work, and no kernel is assumed
+    std::string type;          // of its weights, or of the computation
 };
 
 OneOperator gemm(const GemmQuestion& question);
@@ -53,8 +57,9 @@ struct Judgement {
     Verdict verdict;
     Times times;
     std::optional<std::string> stand_in;  // said when the device lacks the type
+    std::string calibration;              // where the expected time comes from; empty: it is the attainable one
 };
 
-Judgement judge_on(const OneOperator& op, const Device& device);
+Judgement judge_on(const OneOperator& op, const Device& device, const Execution& execution = {});
 
 }  // namespace roofline::predict

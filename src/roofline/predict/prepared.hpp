@@ -9,6 +9,7 @@
 
 #include "roofline/core/roof.hpp"
 #include "roofline/model/operators.hpp"
+#include "roofline/predict/execution.hpp"
 
 namespace roofline::predict {
 
@@ -22,7 +23,10 @@ struct OperatorTime {
     double intensity = 0.0;     // flops per byte of memory
     double limit = 0.0;         // seconds
     double attainable = 0.0;
+    double expected = 0.0;
     Bound bound = Bound::memory;
+
+    bool does_nothing() const { return flops == 0.0 && memory_bytes == 0.0 && cache_bytes == 0.0; }
 };
 
 struct StageTime {
@@ -34,23 +38,69 @@ struct StageTime {
     double intensity = 0.0;
     double limit = 0.0;       // F18: the busiest resource, as if everything overlapped
     double attainable = 0.0;  // F19: operators one after another, under measured ceilings
+    double expected = 0.0;    // E9: kernel after kernel as they are really launched
+    double expected_low = 0.0;
+    double expected_high = 0.0;
+    double launches = 0.0;         // kernels of the step
+    double kernel_seconds = 0.0;   // what they come to one by one
+    double compute_seconds = 0.0;  // of the busiest engine, at datasheet peaks
+    double memory_seconds = 0.0;
     Bound bound = Bound::memory;
+
+    /// Steps after one another: the five times add up.
+    StageTime& operator+=(const StageTime& other) {
+        limit += other.limit;
+        attainable += other.attainable;
+        expected += other.expected;
+        expected_low += other.expected_low;
+        expected_high += other.expected_high;
+        return *this;
+    }
+    StageTime& operator*=(double factor) {
+        limit *= factor;
+        attainable *= factor;
+        expected *= factor;
+        expected_low *= factor;
+        expected_high *= factor;
+        return *this;
+    }
 };
+
+/// Launches of a step that are alike.
+struct Launch {
+    const KernelClass* kernel_class = nullptr;
+    Machine machine;
+    Kernel kernel;
+    Engine engine = Engine::matrix;
+    DType type = DType::bf16;
+    double count = 1.0;
+};
+
+/// The step as its class sees it: seconds at datasheet peaks stand for flops and bytes, so that all engines and types
+/// add up, on a machine that does one of each a second.
+Kernel step_kernel(const StageTime& stage);
+Machine step_machine();
 
 class Prepared {
   public:
-    Prepared(const model::Lowered& lowered, const Device& device);
+    Prepared(const model::Lowered& lowered, const Device& device, const Execution& execution = {});
 
     std::size_t size() const { return operators_.size(); }
 
     /// Prices a step. `times` has room for size() entries.
     StageTime evaluate(std::span<const model::Sequences> step, std::span<OperatorTime> times) const;
 
+    /// The launches that a step's expected time is the sum of, its own cost included: what a fit to whole steps needs.
+    /// Added to `into`, alike ones together; `times`: that many such steps.
+    void list(std::span<const model::Sequences> step, double times, std::vector<Launch>& into) const;
+
     const Roofs& limit() const { return limit_; }
     const Roofs& attainable() const { return attainable_; }
     Engine engine(std::size_t op) const { return operators_[op].engine; }
     DType type(std::size_t op) const { return operators_[op].type; }
     bool priced(std::size_t op) const { return operators_[op].priced; }
+    const Manner& manner(std::size_t op) const { return operators_[op].manner; }
+    const Choice& step_choice() const { return step_; }
     model::FeatureValues features(std::span<const model::Sequences> step) const;
 
   private:
@@ -60,14 +110,24 @@ class Prepared {
         model::Form kv;
         model::Form activations;
         double count = 1.0;
+        model::Extent extent;
+        Manner manner;
         double limit_flop_cost = 0.0;
         double attainable_flop_cost = 0.0;
         Engine engine = Engine::matrix;
         DType type = DType::bf16;
         bool priced = true;  // the device has a rate for it
     };
+    Kernel kernel(const Entry& entry, const model::FeatureValues& values, const model::Sequences& group,
+                  double tokens) const;
+    void expect_cut_by_sequences(std::span<const model::Sequences> step, const model::FeatureValues& all,
+                                 std::span<OperatorTime> times) const;
+    void expect_stage(StageTime& stage, std::span<OperatorTime> times, model::Phase phase) const;
+
     std::vector<Entry> operators_;
+    std::vector<std::size_t> by_sequences_;  // operators whose time depends on how the work is cut into sequences
     std::vector<model::Feature> features_;
+    Choice step_;  // how the sum of kernels becomes the time of a step
     Roofs limit_;
     Roofs attainable_;
     double cache_capacity_ = 0.0;

@@ -9,13 +9,22 @@
 namespace roofline::predict {
 namespace {
 
-Times times_of(double limit, double attainable) {
-    // Until the calibrated model arrives, what is expected is what is attainable.
-    return {Seconds(limit), Seconds(attainable), Seconds(attainable), std::nullopt};
+Times times_of(const StageTime& stage, double parts = 1.0) {
+    return {.limit = Seconds(stage.limit / parts),
+            .attainable = Seconds(stage.attainable / parts),
+            .expected = Seconds(stage.expected / parts),
+            .expected_low = Seconds(stage.expected_low / parts),
+            .expected_high = Seconds(stage.expected_high / parts),
+            .measured = std::nullopt};
 }
 
-bool does_nothing(const OperatorTime& time) {
-    return time.flops == 0.0 && time.memory_bytes == 0.0 && time.cache_bytes == 0.0;
+Times times_of(const OperatorTime& time, const Choice& choice) {
+    return {.limit = Seconds(time.limit),
+            .attainable = Seconds(time.attainable),
+            .expected = Seconds(time.expected),
+            .expected_low = Seconds(std::max(time.expected * choice.low, time.attainable)),
+            .expected_high = Seconds(time.expected * choice.high),
+            .measured = std::nullopt};
 }
 
 FlopsPerByte ridge_of(const std::vector<Record>& records, const Prepared& prepared) {
@@ -41,6 +50,7 @@ std::vector<GroupShare> share_out(const std::vector<Record>& records, const Roof
         GroupShare& share = shares[index(record.group)];
         share.limit += record.times.limit;
         share.attainable += record.times.attainable;
+        share.expected += record.times.expected;
         share.computing += Seconds(record.work.flops.value * limit.flop_cost(record.work.engine, record.work.type));
         share.flops += record.work.flops;
         share.memory += record.work.at(Level::memory);
@@ -53,8 +63,8 @@ std::vector<GroupShare> share_out(const std::vector<Record>& records, const Roof
         share.intensity = intensity(share.flops, share.memory);
         share.bound =
             share.computing.value >= memory_seconds && share.computing.value > 0.0 ? Bound::compute : Bound::memory;
-        share.use = use_of(share.computing.value, memory_seconds, share.attainable.value);
-        share.share = total > 0.0 ? share.attainable.value / total : 0.0;
+        share.use = use_of(share.computing.value, memory_seconds, share.expected.value);
+        share.share = total > 0.0 ? share.expected.value / total : 0.0;
         if (share.attainable.value > 0.0 || share.flops.value > 0.0) result.push_back(share);
     }
     return result;
@@ -71,10 +81,10 @@ StageReport report_stage(const Scenario& scenario, const Prepared& prepared, Sta
     report.tokens = 0.0;
     for (const model::Sequences& group : step) report.tokens += group.count * group.new_tokens;
     report.totals = prepared.evaluate(step, times);
-    report.times = times_of(report.totals.limit, report.totals.attainable);
+    report.times = times_of(report.totals);
     report.features = prepared.features(step);
     for (std::size_t i = 0; i < times.size(); ++i) {
-        if (does_nothing(times[i])) continue;  // e.g. the decode form of an operator during prefill
+        if (times[i].does_nothing()) continue;  // e.g. the decode form of an operator during prefill
         const model::Operator& op = scenario.lowered.operators[i];
         Record record;
         record.name = op.name;
@@ -86,10 +96,11 @@ StageReport report_stage(const Scenario& scenario, const Prepared& prepared, Sta
         record.work.flops = Flops(times[i].flops);
         record.work.at(Level::memory) = Bytes(times[i].memory_bytes);
         record.work.at(Level::cache) = Bytes(times[i].cache_bytes);
-        record.times = times_of(times[i].limit, times[i].attainable);
+        record.times = times_of(times[i], prepared.manner(i).choice(step.front().phase));
         report.records.push_back(std::move(record));
         report.details.push_back(times[i]);
         report.operators.push_back(i);
+        report.choices.push_back(prepared.manner(i).choice(step.front().phase));
     }
     report.ridge = ridge_of(report.records, prepared);
     const Roofs& limit = prepared.limit();
@@ -102,7 +113,7 @@ StageReport report_stage(const Scenario& scenario, const Prepared& prepared, Sta
         computing += seconds;
     }
     report.use = use_of(computing, report.totals.memory_bytes * byte_cost, report.times.expected.value);
-    report.groups = share_out(report.records, limit, report.times.attainable.value);
+    report.groups = share_out(report.records, limit, report.times.expected.value);
     return report;
 }
 
@@ -116,12 +127,10 @@ StageTime sum_of_steps(double steps, const Evaluate& evaluate) {
     for (std::size_t i = 0; i < samples; ++i) {
         const auto all = static_cast<double>(i);
         const StageTime stage = evaluate(steps <= most_samples ? all : std::floor((all + 0.5) * steps / most_samples));
-        sum.limit += stage.limit;
-        sum.attainable += stage.attainable;
+        sum += stage;
     }
     const double weight = samples > 0 ? steps / static_cast<double>(samples) : 0.0;
-    sum.limit *= weight;
-    sum.attainable *= weight;
+    sum *= weight;
     return sum;
 }
 
@@ -156,10 +165,12 @@ RequestMetrics request_metrics(const Scenario& scenario, const Prepared& prepare
     const StageTime decoding = decode_all(prepared, workload);
     const double steps = workload.generate - 1.0;
     RequestMetrics metrics;
-    metrics.ttft = times_of(prefill.limit, prefill.attainable);
-    metrics.request = times_of(prefill.limit + decoding.limit, prefill.attainable + decoding.attainable);
+    metrics.ttft = times_of(prefill);
+    StageTime whole = prefill;
+    whole += decoding;
+    metrics.request = times_of(whole);
     if (steps > 0.0) {
-        metrics.tpot = times_of(decoding.limit / steps, decoding.attainable / steps);
+        metrics.tpot = times_of(decoding, steps);
         if (scenario.device.power) {
             metrics.joules_per_token = scenario.device.power->value * metrics.tpot.expected.value / workload.batch;
         }
@@ -187,10 +198,31 @@ void note_stand_ins(const Scenario& scenario, const Prepared& prepared, std::vec
     }
 }
 
+/// Where the expected times come from, in one line: the nearest source for most of the time, and the furthest.
+void note_calibration(const Prepared& prepared, Report& report) {
+    std::map<std::string, double> seconds;
+    for (const StageReport& stage : report.stages) {
+        const model::Phase phase = stage.kind == StageKind::decode ? model::Phase::decode : model::Phase::prefill;
+        for (std::size_t i = 0; i < stage.records.size(); ++i) {
+            const Choice& choice = prepared.manner(stage.operators[i]).choice(phase);
+            seconds[choice.source] += stage.records[i].times.expected.value;
+        }
+    }
+    double total = 0.0;
+    for (const auto& [source, time] : seconds) total += time;
+    std::vector<std::pair<double, std::string>> shares;
+    for (const auto& [source, time] : seconds) shares.emplace_back(-time / total, source);
+    std::stable_sort(shares.begin(), shares.end());
+    for (const auto& [share, source] : shares) {
+        if (-share < 0.005) continue;
+        report.calibration.push_back({source, -share});
+    }
+}
+
 }  // namespace
 
 Report predict(const Scenario& scenario) {
-    const Prepared prepared(scenario.lowered, scenario.device);
+    const Prepared prepared(scenario.lowered, scenario.device, scenario.execution);
     Report report;
     report.fit = fit(scenario.lowered, scenario.device, scenario.workload, scenario.longest_context);
     report.parameters = model::count_parameters(scenario.lowered);
@@ -209,8 +241,7 @@ Report predict(const Scenario& scenario) {
         report.notes.push_back("no measured ceilings for " + scenario.device.name +
                                ": attainable uses datasheet figures, operators one after another");
     }
-    report.notes.emplace_back(
-        "expected equals attainable: kernel start-up, tile waves and sustained clocks are not priced yet");
+    note_calibration(prepared, report);
     const double longest = scenario.workload.prompt + scenario.workload.cached + scenario.workload.generate;
     if (scenario.longest_context > 0.0 &&
         std::max(longest, scenario.workload.decode_context()) > scenario.longest_context) {

@@ -27,6 +27,7 @@ struct Scenario {
     model::Lowered lowered;
     Device device;
     Workload workload;
+    Execution execution;
     std::vector<std::string> notes;
 };
 
@@ -41,6 +42,7 @@ struct GroupShare {
     Group group = Group::other;
     Seconds limit{};
     Seconds attainable{};
+    Seconds expected{};
     Seconds computing{};  // at datasheet peaks
     Flops flops{};
     Bytes memory{};
@@ -63,6 +65,7 @@ struct StageReport {
     std::vector<Record> records;
     std::vector<OperatorTime> details;   // one per record
     std::vector<std::size_t> operators;  // index of each record's operator in the lowered model
+    std::vector<Choice> choices;         // the kernel class and constants behind each record's expected time
     std::vector<GroupShare> groups;
     model::FeatureValues features{};
 
@@ -78,6 +81,12 @@ struct RequestMetrics {
     std::optional<double> joules_per_token;  // at the device's rated power
 };
 
+/// "h200-sxm", "hopper, transferred", "assumed": how much of the expected time rests on which source.
+struct CalibrationShare {
+    std::string source;
+    double share = 0.0;
+};
+
 struct Report {
     Fit fit;
     std::vector<StageReport> stages;
@@ -85,6 +94,7 @@ struct Report {
     model::ParameterCount parameters;
     double kv_bytes_per_token = 0.0;
     bool measured_ceilings = false;
+    std::vector<CalibrationShare> calibration;  // where the constants come from, most of the time first
     std::vector<std::string> notes;
 };
 

@@ -53,8 +53,8 @@ std::string stage_title(const StageReport& stage) {
 constexpr double worth_a_line = 0.001;
 
 double share_of(const StageReport& stage, std::size_t i) {
-    const double total = stage.times.attainable.value;
-    return total > 0.0 ? stage.records[i].times.attainable.value / total : 0.0;
+    const double total = stage.times.expected.value;
+    return total > 0.0 ? stage.records[i].times.expected.value / total : 0.0;
 }
 
 Table operator_table(const StageReport& stage, Detail detail) {
@@ -66,7 +66,7 @@ Table operator_table(const StageReport& stage, Detail detail) {
                  {"FLOP/B"},
                  {"bound", Align::left},
                  {"limit"},
-                 {"attainable"},
+                 {"expected"},
                  {"share"}},
                 {}};
     std::size_t small = 0;
@@ -78,23 +78,32 @@ Table operator_table(const StageReport& stage, Detail detail) {
             rest.work.flops += record.work.flops;
             for (const Level level : {Level::memory, Level::cache}) rest.work.at(level) += record.work.at(level);
             rest.times.limit += record.times.limit;
-            rest.times.attainable += record.times.attainable;
+            rest.times.expected += record.times.expected;
             continue;
         }
         table.rows.push_back({record.name, fmt::format("{:g}", record.count), flops(record.work.flops),
                               bytes(record.work.at(Level::memory)), bytes(record.work.at(Level::cache)),
                               intensity(FlopsPerByte(stage.details[i].intensity)),
                               std::string(name(stage.details[i].bound)), time(record.times.limit),
-                              time(record.times.attainable), percent(share_of(stage, i))});
+                              time(record.times.expected), percent(share_of(stage, i))});
     }
     if (small > 0) {
         const double share =
-            stage.times.attainable.value > 0.0 ? rest.times.attainable.value / stage.times.attainable.value : 0.0;
+            stage.times.expected.value > 0.0 ? rest.times.expected.value / stage.times.expected.value : 0.0;
         table.rows.push_back({fmt::format("{} smaller (--all shows them)", small), "", flops(rest.work.flops),
                               bytes(rest.work.at(Level::memory)), bytes(rest.work.at(Level::cache)), "", "",
-                              time(rest.times.limit), time(rest.times.attainable), percent(share)});
+                              time(rest.times.limit), time(rest.times.expected), percent(share)});
     }
     return table;
+}
+
+/// "4.68-5.01 ms": where eight of ten measurements should fall.
+std::string range(const Times& times) {
+    const std::string low = time(times.expected_low);
+    const std::string high = time(times.expected_high);
+    const std::size_t space = low.find(' ');
+    const bool same_unit = space != std::string::npos && high.ends_with(low.substr(space));
+    return (same_unit ? low.substr(0, space) : low) + "-" + high;
 }
 
 /// The answer before its reasons: one row a stage.
@@ -103,6 +112,7 @@ Table answer_table(const Report& report) {
                  {"limit"},
                  {"attainable"},
                  {"expected"},
+                 {"range"},
                  {"tokens/s"},
                  {"held back by", Align::left},
                  {"FLOP/B"},
@@ -112,7 +122,8 @@ Table answer_table(const Report& report) {
                 {}};
     for (const StageReport& stage : report.stages) {
         table.rows.push_back({stage_title(stage), time(stage.times.limit), time(stage.times.attainable),
-                              time(stage.times.expected), plain(stage.tokens_per_second(stage.times.expected)),
+                              time(stage.times.expected), range(stage.times),
+                              plain(stage.tokens_per_second(stage.times.expected)),
                               std::string(name(stage.totals.bound)), intensity(FlopsPerByte(stage.totals.intensity)),
                               intensity(stage.ridge), percent(stage.use.of_peak), percent(stage.use.of_bandwidth)});
     }
@@ -145,6 +156,15 @@ std::string group_line(const StageReport& stage) {
     return line;
 }
 
+/// Whose measurements the expected times rest on.
+std::string calibration_line(const Scenario& scenario, const Report& report) {
+    std::string line = fmt::format("profile {}", scenario.execution.profile.name);
+    std::string sources;
+    for (const predict::CalibrationShare& part : report.calibration)
+        sources += fmt::format("{}{} {}", sources.empty() ? "" : "; ", part.source, percent(part.share));
+    return sources.empty() ? line : line + ", calibration " + sources;
+}
+
 std::string metrics_text(const Scenario& scenario, const Report& report) {
     const auto& m = report.metrics;
     std::string text = fmt::format("time to first token {} (limit {})", time(m.ttft.expected), time(m.ttft.limit));
@@ -167,6 +187,7 @@ std::string header(const Scenario& scenario, const Report& report) {
                         scenario.activation_type, scenario.kv_type, bytes(Bytes(report.kv_bytes_per_token)));
     text += fmt::format("  work     {}\n", workload_line(scenario.workload));
     text += fmt::format("  fit      {}\n", fit_line(report.fit));
+    text += fmt::format("  expected {}\n", calibration_line(scenario, report));
     return text;
 }
 
@@ -212,8 +233,9 @@ std::string predict_text(const Scenario& scenario, const Report& report, Detail 
 }
 
 std::string predict_markdown(const Scenario& scenario, const Report& report, Detail detail) {
-    std::string text = fmt::format("# {} on {}\n\n- {}\n- {}\n", scenario.model_title, scenario.device.title,
-                                   workload_line(scenario.workload), fit_line(report.fit));
+    std::string text =
+        fmt::format("# {} on {}\n\n- {}\n- {}\n- expected: {}\n", scenario.model_title, scenario.device.title,
+                    workload_line(scenario.workload), fit_line(report.fit), calibration_line(scenario, report));
     text += "\n" + as_markdown(answer_table(report));
     for (const StageReport& stage : report.stages) {
         text += fmt::format("\n## {}\n\n", stage_title(stage));
@@ -241,7 +263,9 @@ std::string predict_csv(const Report& report) {
                  {"bound"},
                  {"limit_s"},
                  {"attainable_s"},
-                 {"expected_s"}},
+                 {"expected_s"},
+                 {"expected_low_s"},
+                 {"expected_high_s"}},
                 {}};
     for (const StageReport& stage : report.stages) {
         for (std::size_t i = 0; i < stage.records.size(); ++i) {
@@ -253,17 +277,45 @@ std::string predict_csv(const Report& report) {
                                   number(record.work.flops.value), number(record.work.at(Level::memory).value),
                                   number(record.work.at(Level::cache).value), number(stage.details[i].intensity),
                                   std::string(name(stage.details[i].bound)), number(record.times.limit.value),
-                                  number(record.times.attainable.value), number(record.times.expected.value)});
+                                  number(record.times.attainable.value), number(record.times.expected.value),
+                                  number(record.times.expected_low.value), number(record.times.expected_high.value)});
         }
     }
     return as_csv(table);
 }
 
+namespace {
+
+std::string expected_line(const StageReport& stage, std::size_t i) {
+    const Times& times = stage.records[i].times;
+    const predict::Choice& choice = stage.choices[i];
+    const double count = stage.records[i].count;
+    std::string constants;
+    for (std::size_t c = 0; c < choice.kernel_class->constants.size(); ++c) {
+        const predict::Constant& constant = choice.kernel_class->constants[c];
+        constants +=
+            fmt::format("{}{} {:.3g}{}{}", c > 0 ? ", " : "", constant.name, choice.constants[c],
+                        constant.unit == "fraction" ? "" : " ", constant.unit == "fraction" ? "" : constant.unit);
+    }
+    return fmt::format("  expected   {} ({}){}   [{}]\n             {} of {}: {}\n",
+                       time(times.expected * (1.0 / count)),
+                       range({.limit = {},
+                              .attainable = {},
+                              .expected = {},
+                              .expected_low = times.expected_low * (1.0 / count),
+                              .expected_high = times.expected_high * (1.0 / count),
+                              .measured = {}}),
+                       count > 1.0 ? fmt::format(" each, {} for all {:g}", time(times.expected), count) : "",
+                       choice.kernel_class->formula, choice.kernel_class->name, choice.source, constants);
+}
+
+}  // namespace
+
 std::string explain(const Scenario& scenario, const Report& report) {
     const Roofs roofs = limit_roofs(scenario.device);
     const auto& features = scenario.lowered.features;
     std::string text = header(scenario, report);
-    text += "\nF-numbers are formulas of docs/method.md.\n";
+    text += "\nF- and E-numbers are formulas of docs/method.md.\n";
     for (const StageReport& stage : report.stages) {
         text += fmt::format("\n=== {} ===\n", stage_title(stage));
         for (std::size_t i = 0; i < stage.records.size(); ++i) {
@@ -323,6 +375,7 @@ std::string explain(const Scenario& scenario, const Report& report) {
                 "  time       {}: {}-bound, limit {}{}   [F1]\n", sides, name(detail.bound),
                 time(Seconds(detail.limit / count)),
                 count > 1.0 ? fmt::format(" each, {} for all {:g}", time(Seconds(detail.limit)), count) : "");
+            text += expected_line(stage, i);
         }
         text += fmt::format(
             "\nstage\n  compute and memory summed over all operators, as if everything overlapped: {}   [F18]\n",
@@ -333,17 +386,20 @@ std::string explain(const Scenario& scenario, const Report& report) {
     return text;
 }
 
+// A change of the expected time below this is less than what is known about it.
+constexpr double worth_saying = 0.01;
+
 std::string changes(const Report& before, const Report& after, const std::string& what) {
     std::string text = fmt::format("\nwhat {} changes\n", what);
     for (std::size_t s = 0; s < after.stages.size() && s < before.stages.size(); ++s) {
         const StageReport& old_stage = before.stages[s];
         const StageReport& new_stage = after.stages[s];
-        const double ratio = new_stage.times.attainable.value > 0.0
-                                 ? old_stage.times.attainable.value / new_stage.times.attainable.value
+        const double ratio = new_stage.times.expected.value > 0.0
+                                 ? old_stage.times.expected.value / new_stage.times.expected.value
                                  : 1.0;
-        const bool same = std::fabs(ratio - 1.0) < 5e-4;
-        text += fmt::format("  {:8} {} -> {} ", name(new_stage.kind), time(old_stage.times.attainable),
-                            time(new_stage.times.attainable));
+        const bool same = std::fabs(ratio - 1.0) < worth_saying;
+        text += fmt::format("  {:8} {} -> {} ", name(new_stage.kind), time(old_stage.times.expected),
+                            time(new_stage.times.expected));
         if (same) {
             text += fmt::format("did not change: {} holds it back\n", name(old_stage.totals.bound));
         } else {
@@ -356,10 +412,10 @@ std::string changes(const Report& before, const Report& after, const std::string
         std::vector<std::string> unchanged;
         double share = 0.0;
         for (std::size_t i = 0; i < new_stage.records.size() && i < old_stage.records.size(); ++i) {
-            const double was = old_stage.records[i].times.attainable.value;
-            if (was > 0.0 && std::fabs(new_stage.records[i].times.attainable.value / was - 1.0) < 5e-4) {
+            const double was = old_stage.records[i].times.expected.value;
+            if (was > 0.0 && std::fabs(new_stage.records[i].times.expected.value / was - 1.0) < worth_saying) {
                 unchanged.push_back(new_stage.records[i].name);
-                share += was / old_stage.times.attainable.value;
+                share += was / old_stage.times.expected.value;
             }
         }
         if (!same && !unchanged.empty()) {

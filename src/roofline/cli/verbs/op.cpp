@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/cli/execution_options.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
 #include "roofline/cli/program.hpp"
@@ -29,6 +30,8 @@ struct Options {
     std::string batch = "1", query = "1", keys, heads, kv_heads, head_dim = "128";
     bool full = false;
     bool unfused = false;
+    std::string profile = "engine";
+    std::string calibration;
     std::vector<std::string> settings;
     OutputOptions output;
 };
@@ -119,25 +122,29 @@ io::OrderedJson as_json(const predict::OneOperator& op, const predict::Judgement
     const auto rate = [&](Seconds time) {
         return time.value > 0.0 ? io::OrderedJson(judged.work.flops.value / time.value) : io::OrderedJson(nullptr);
     };
-    io::OrderedJson json = {{"schema", "roofline.op/1"},
-                            {"device", device.name},
-                            {"engine", name(judged.work.engine)},
-                            {"dtype", name(judged.work.type)},
-                            {"shape", op.shape},
-                            {"flops", judged.work.flops.value},
-                            {"bytes", {{"memory", judged.work.at(Level::memory).value}}},
-                            {"intensity", io::finite(judged.verdict.intensity.value)},
-                            {"ridge", io::finite(judged.verdict.ridge.value)},
-                            {"bound", name(judged.verdict.bound)},
-                            {"time_s",
-                             {{"limit", judged.times.limit.value},
-                              {"attainable", judged.times.attainable.value},
-                              {"expected", judged.times.expected.value}}},
-                            {"flops_per_s",
-                             {{"limit", rate(judged.times.limit)},
-                              {"attainable", rate(judged.times.attainable)},
-                              {"expected", rate(judged.times.expected)}}},
-                            {"notes", io::OrderedJson::array()}};
+    io::OrderedJson json = {
+        {"schema", "roofline.op/1"},
+        {"device", device.name},
+        {"engine", name(judged.work.engine)},
+        {"dtype", name(judged.work.type)},
+        {"shape", op.shape},
+        {"flops", judged.work.flops.value},
+        {"bytes", {{"memory", judged.work.at(Level::memory).value}}},
+        {"intensity", io::finite(judged.verdict.intensity.value)},
+        {"ridge", io::finite(judged.verdict.ridge.value)},
+        {"bound", name(judged.verdict.bound)},
+        {"time_s",
+         {{"limit", judged.times.limit.value},
+          {"attainable", judged.times.attainable.value},
+          {"expected", judged.times.expected.value},
+          {"expected_low", judged.times.expected_low.value},
+          {"expected_high", judged.times.expected_high.value}}},
+        {"flops_per_s",
+         {{"limit", rate(judged.times.limit)},
+          {"attainable", rate(judged.times.attainable)},
+          {"expected", rate(judged.times.expected)}}},
+        {"calibration", judged.calibration.empty() ? io::OrderedJson(nullptr) : io::OrderedJson(judged.calibration)},
+        {"notes", io::OrderedJson::array()}};
     if (judged.stand_in) json["notes"].push_back(*judged.stand_in);
     return json;
 }
@@ -168,6 +175,11 @@ std::string as_text(const predict::OneOperator& op, const predict::Judgement& ju
     };
     line("limit", judged.times.limit);
     line("attainable", judged.times.attainable);
+    line("expected", judged.times.expected);
+    if (!judged.calibration.empty()) {
+        text += fmt::format("            {} to {}, calibration: {}\n", render::time(judged.times.expected_low),
+                            render::time(judged.times.expected_high), judged.calibration);
+    }
     if (judged.stand_in) text += fmt::format("note        {}\n", *judged.stand_in);
     return text;
 }
@@ -182,7 +194,9 @@ Result<int> run(const Options& options) {
         if (!setting) return std::unexpected(setting.error());
         if (auto done = io::apply(*setting, *device); !done) return std::unexpected(done.error());
     }
-    const predict::Judgement judged = predict::judge_on(*op, *device);
+    const auto execution = load_execution(options.profile, options.calibration, *device);
+    if (!execution) return std::unexpected(execution.error());
+    const predict::Judgement judged = predict::judge_on(*op, *device, *execution);
     const std::string text =
         options.output.format == "json" ? io::dump(as_json(*op, judged, *device)) : as_text(*op, judged, *device);
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
@@ -224,6 +238,7 @@ void op_verb(Program& program) {
     verb->add_option("--head-dim", options->head_dim, "Size of a head")->group(attention)->capture_default_str();
     verb->add_flag("--full", options->full, "No causal mask")->group(attention);
     verb->add_flag("--unfused", options->unfused, "Scores go through memory")->group(attention);
+    add_execution_options(*verb, options->profile, options->calibration);
     verb->add_option("--set", options->settings, "Change a figure of the device for this run")
         ->allow_extra_args(false)
         ->type_name("PATH=VALUE|Nx");

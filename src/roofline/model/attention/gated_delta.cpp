@@ -32,7 +32,10 @@ void GatedDelta::lower(Lowering& to) const {
              .flops = Form(7.0 * s.value_heads * matrix, decode),
              .flops_text = "7 x " + to.number(s.value_heads * matrix) + " x " + to.slot(decode),
              .state_bytes = state,
-             .moved = moved});
+             .moved = moved,
+             .heads = s.value_heads,
+             .key_dim = s.key_dim,
+             .value_dim = s.value_dim});
     // F27, chunked: three products with the state per token, and five within the chunk per causal pair.
     const int prefill = to.tokens(Who::prefill());
     const int pairs = to.pairs(Reach::chunked(s.chunk), Who::prefill());
@@ -45,7 +48,10 @@ void GatedDelta::lower(Lowering& to) const {
              .flops_text = "6 x " + to.number(s.value_heads * matrix) + " x " + to.slot(prefill) + " + " +
                            to.number(within) + " x " + to.slot(pairs),
              .state_bytes = state,
-             .moved = moved});
+             .moved = moved,
+             .heads = s.value_heads,
+             .key_dim = s.key_dim,
+             .value_dim = s.value_dim});
     Operator& norm = to.norm("gated_norm", values, s.value_dim);
     norm.activation_bytes.add(to.stream_bytes(values), rows);  // the gate
     to.product({.name = "out",

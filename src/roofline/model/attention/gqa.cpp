@@ -37,7 +37,8 @@ void Gqa::lower_core(Lowering& to, const Reach& reach) const {
                     .key_dim = s.head_dim,
                     .value_dim = s.values(),
                     .entry_elements = entry_elements(),
-                    .entry_bytes = to.types().kv_bytes(entry_elements())};
+                    .entry_bytes = to.types().kv_bytes(entry_elements()),
+                    .kv_heads = s.kv_heads};
     Operator& op = to.options().scores == AttentionScores::in_memory ? to.unfused_core(core) : to.core(core);
     if (s.sinks) to.attach(op, s.heads, Role::other);
 }

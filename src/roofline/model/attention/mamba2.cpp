@@ -35,7 +35,10 @@ void Mamba2::lower(Lowering& to) const {
              .flops = Form(5.0 * elements + 2.0 * inner, decode),
              .flops_text = "(5 x " + to.number(elements) + " + 2 x " + to.number(inner) + ") x " + to.slot(decode),
              .state_bytes = state,
-             .moved = moved});
+             .moved = moved,
+             .heads = s.heads,
+             .key_dim = s.state_size,
+             .value_dim = s.head_dim});
     // F28, chunked: into and out of the state per token; C B^T per group and scores x X per head for each causal pair.
     const int prefill = to.tokens(Who::prefill());
     const int pairs = to.pairs(Reach::chunked(s.chunk), Who::prefill());
@@ -48,7 +51,10 @@ void Mamba2::lower(Lowering& to) const {
              .flops_text = "4 x " + to.number(elements) + " x " + to.slot(prefill) + " + " + to.number(within) + " x " +
                            to.slot(pairs),
              .state_bytes = state,
-             .moved = moved});
+             .moved = moved,
+             .heads = s.heads,
+             .key_dim = s.state_size,
+             .value_dim = s.head_dim});
     Operator& norm = to.norm("gated_norm", inner, inner);
     norm.activation_bytes.add(to.stream_bytes(inner), rows);  // the gate
     to.product({.name = "out",

@@ -113,6 +113,7 @@ void Mla::lower(Lowering& to) const {
                  .value_dim = s.kv_rank,
                  .entry_elements = latent,
                  .entry_bytes = entry,
+                 .latent = true,
                  .formula = "F23"});
     }
     if (any_expanded) {
@@ -122,6 +123,8 @@ void Mla::lower(Lowering& to) const {
                                   .heads = s.heads,
                                   .key_dim = s.nope_dim + s.rope_dim,
                                   .value_dim = s.value_dim,
+                                  .kv_heads = s.heads,
+                                  .latent = true,
                                   .formula = "F24"});
         core.activation_bytes.add(to.stream_bytes(up_cols), expanded_entries);
         core.bytes_text.clear();

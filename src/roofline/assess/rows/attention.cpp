@@ -1,0 +1,70 @@
+// Attention with heads of keys and values: prefill (causal), decode (one query a sequence), encoders (no mask).
+#include <cmath>
+
+#include "roofline/assess/measured.hpp"
+
+namespace roofline::assess {
+namespace {
+
+std::string text(double value) {
+    return std::to_string(static_cast<long long>(value));
+}
+
+std::string read(const RowContext& row, Measurement& into) {
+    const double batch = row.size("batch");
+    const double queries = row.size("q_len");
+    const double keys = row.size("kv_len");
+    const double heads = row.size("heads");
+    const double kv_heads = row.size("kv_heads");
+    const double dim = row.size("head_dim");
+    if (batch * queries * keys * heads * kv_heads * dim == 0.0)
+        return "a size is missing, or is no whole number up to a billion";
+    if (keys < queries) return "fewer keys than queries";
+    const std::string kv(row.text("kv_dtype").empty() ? std::string_view(into.type) : row.text("kv_dtype"));
+    const auto type = engine_type(into.type);
+    const auto kv_type = engine_type(kv);
+    if (!type || !kv_type) return "unknown number type";
+
+    const bool decode = into.kind == "attention_decode";
+    const bool causal = into.kind != "attention_encoder";
+    const double mean_keys = causal ? keys - (queries - 1.0) / 2.0 : keys;
+    predict::Kernel kernel;
+    kernel.pattern = Pattern::attention;
+    kernel.flops = 4.0 * heads * dim * batch * queries * mean_keys;
+    kernel.weight_bytes = 2.0 * batch * keys * kv_heads * dim * bits(*kv_type) / 8.0;
+    kernel.input_bytes = batch * queries * heads * dim * bits(*type) / 8.0;
+    kernel.output_bytes = 2.0 * batch * queries * heads * dim;
+    kernel.sequences = batch;
+    kernel.queries = queries;
+    kernel.keys = keys;
+    kernel.heads = heads;
+    kernel.kv_heads = kv_heads;
+    kernel.key_dim = kernel.value_dim = dim;
+    into.calls = {call_of(row.device, decode ? "attention_decode" : "attention_prefill", *type, kernel)};
+    into.fit_type = kv == into.type ? into.type : into.type + "/" + kv;
+    // PyTorch offers several kernels, and the row names one; engines have made their choice.
+    const std::string framework = lower_case(row.text("framework"));
+    into.stack = framework == "pytorch" ? std::string(row.text("kernel")) : framework;
+    if (!causal) {
+        const std::string name(row.text("kernel"));
+        into.stack = "encoder/" + (name.ends_with("fa2")                            ? "fa2"
+                                   : name.ends_with("fa3") || name.ends_with("_v3") ? std::string("fa3")
+                                   : name.ends_with("fa4") || name.ends_with("_v4") ? std::string("fa4")
+                                                                                    : framework + " " + name);
+    }
+    // Heads that no matrix instruction divides take another, much slower path in most kernels.
+    if (std::fmod(dim, 16.0) != 0.0) into.stack += ", odd heads";
+    into.family = text(heads) + "/" + text(kv_heads) + "x" + text(dim);
+    into.label = "batch " + text(batch) + ", " + text(queries) + " queries, " + text(keys) + " keys, " + text(heads) +
+                 "/" + text(kv_heads) + " heads of " + text(dim);
+    return {};
+}
+
+}  // namespace
+
+extern const RowReader attention_rows;
+const RowReader attention_rows{{"attention_prefill", "attention_decode", "attention_encoder"},
+                               {"kv_dtype", "batch", "q_len", "kv_len", "heads", "kv_heads", "head_dim"},
+                               read};
+
+}  // namespace roofline::assess

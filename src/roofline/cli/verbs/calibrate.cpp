@@ -1,0 +1,104 @@
+// roofline calibrate: constants of the kernel classes from measured rows.
+#include "roofline/assess/calibrate.hpp"
+
+#include <map>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "roofline/assess/validate.hpp"
+#include "roofline/cli/files.hpp"
+#include "roofline/cli/measured_files.hpp"
+#include "roofline/cli/output.hpp"
+#include "roofline/cli/program.hpp"
+#include "roofline/io/calibration_file.hpp"
+#include "roofline/render/table.hpp"
+
+namespace roofline::cli {
+namespace {
+
+struct Options {
+    std::vector<std::string> files;
+    std::string output;
+};
+
+std::vector<std::string> made_from(const assess::Measurements& measured) {
+    std::map<std::string, std::pair<int, int>> rows;
+    for (const assess::Measurement& row : measured.rows) ++rows[row.file].first;
+    for (const assess::Refusal& row : measured.refused) ++rows[row.file].second;
+    std::vector<std::string> lines;
+    for (const auto& [file, count] : rows) {
+        lines.push_back(fmt::format("{}: {} rows, {} refused", file_name(file), count.first, count.second));
+    }
+    return lines;
+}
+
+std::string fit_table(const predict::Calibration& calibration) {
+    render::Table table{{{"class", render::Align::left},
+                         {"type", render::Align::left},
+                         {"stack", render::Align::left},
+                         {"of", render::Align::left},
+                         {"rows"},
+                         {"error"},
+                         {"range"},
+                         {"constants", render::Align::left}},
+                        {}};
+    for (const predict::Fitted& fitted : calibration.all()) {
+        std::string constants;
+        for (std::size_t i = 0; i < fitted.kernel_class->constants.size(); ++i) {
+            const predict::Constant& constant = fitted.kernel_class->constants[i];
+            constants +=
+                fmt::format("{}{} {:.4g}{}{}", i > 0 ? ", " : "", constant.name, fitted.constants[i],
+                            constant.unit == "fraction" ? "" : " ", constant.unit == "fraction" ? "" : constant.unit);
+        }
+        table.rows.push_back({std::string(fitted.kernel_class->name), fitted.type, fitted.stack,
+                              fitted.scope == predict::Scope::everything ? "all devices" : fitted.of,
+                              fmt::format("{:.0f}", fitted.rows),
+                              fitted.error > 0.0 ? fmt::format("{:.1f}%", 100.0 * fitted.error) : "-",
+                              fmt::format("{:.2f}-{:.2f}", fitted.low, fitted.high), constants});
+    }
+    return render::as_text(table);
+}
+
+Result<int> calibrate(const Options& options) {
+    const auto measured = load_measured(options.files);
+    if (!measured) return std::unexpected(measured.error());
+    if (measured->rows.empty())
+        return fail("calibrate: found no usable row, expected measured times of kernels or steps");
+    const predict::Calibration calibration = assess::calibrate(measured->rows);
+    if (calibration.all().empty()) {
+        return fail(
+            fmt::format("calibrate: found {} usable rows, but no kind, type and engine with at least {} of them",
+                        measured->rows.size(), assess::least_rows_of_a_group));
+    }
+    if (!options.output.empty()) {
+        if (auto written = write_whole(options.output, io::write_calibration(calibration, made_from(*measured)));
+            !written)
+            return std::unexpected(written.error());
+    }
+    std::string text = fit_table(calibration);
+    text += fmt::format(
+        "\n{} rows used, {} refused. The error is the mean over rows the fit had not seen: other families of shapes "
+        "for "
+        "a device, other devices for a generation, other generations for all devices.\n",
+        measured->rows.size(), measured->refused.size());
+    for (const assess::RefusedCount& count : assess::count_refused(measured->refused))
+        text += fmt::format("refused {:>5}  {}  ({})\n", count.rows, count.reason, count.places);
+    for (const std::string& note : measured->notes) text += fmt::format("note: {}\n", note);
+    if (auto written = OutputOptions{}.write(text); !written) return std::unexpected(written.error());
+    return done;
+}
+
+}  // namespace
+
+void calibrate_verb(Program& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* verb = program.app.add_subcommand("calibrate", "Fit the constants of expected times to measurements");
+    verb->add_option("files,--data", options->files,
+                     "Measured tables (CSV) or folders of them; without any, the tables shipped with the program")
+        ->type_name("FILE");
+    verb->add_option("-o,--output", options->output, "Write the constants here, for --calibration")->type_name("FILE");
+    verb->callback([&program, options] { program.action = [options] { return calibrate(*options); }; });
+}
+
+}  // namespace roofline::cli

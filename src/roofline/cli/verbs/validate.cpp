@@ -1,0 +1,305 @@
+// roofline validate: our own report card.
+#include "roofline/assess/validate.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "roofline/cli/files.hpp"
+#include "roofline/cli/measured_files.hpp"
+#include "roofline/cli/output.hpp"
+#include "roofline/cli/program.hpp"
+#include "roofline/io/calibration_file.hpp"
+#include "roofline/io/report_json.hpp"
+#include "roofline/render/table.hpp"
+
+namespace roofline::cli {
+namespace {
+
+using assess::Card;
+using assess::Errors;
+using render::Align;
+
+struct Options {
+    std::vector<std::string> files;
+    std::string calibration;
+    bool per_row = false;
+    OutputOptions output;
+};
+
+/// Predictions and how they were come by.
+struct Judged {
+    assess::Measurements measured;
+    std::vector<assess::Expected> expected;
+    std::string how;
+};
+
+/// Rows that the built-in constants were fitted to must not count as a test of them: they get the prediction of a fit
+/// that left their family out. Returns how many there are.
+Result<int> replace_fitted_rows(Judged& judged) {
+    const auto shipped = load_measured({});
+    if (!shipped) return std::unexpected(shipped.error());
+    const auto key = [](const assess::Measurement& row) {
+        return fmt::format("{}|{}|{}|{}|{}|{}|{:.6g}", row.device->name, row.kind, row.fit_type, row.stack, row.stage,
+                           row.label, row.seconds);
+    };
+    std::map<std::string, std::size_t> known;
+    for (std::size_t i = 0; i < shipped->rows.size(); ++i) known.emplace(key(shipped->rows[i]), i);
+    std::vector<assess::Expected> left_out;  // takes seconds: only where it is needed
+    int found = 0;
+    for (std::size_t i = 0; i < judged.measured.rows.size(); ++i) {
+        const auto same = known.find(key(judged.measured.rows[i]));
+        if (same == known.end()) continue;
+        if (left_out.empty()) left_out = assess::expect_left_out(shipped->rows);
+        judged.expected[i] = left_out[same->second];
+        ++found;
+    }
+    return found;
+}
+
+Result<Judged> judge(const Options& options) {
+    Judged judged;
+    auto measured = load_measured(options.files);
+    if (!measured) return std::unexpected(measured.error());
+    judged.measured = std::move(*measured);
+    if (options.files.empty() && options.calibration.empty()) {
+        judged.expected = assess::expect_left_out(judged.measured.rows);
+        judged.how =
+            "each row predicted with constants fitted without its family of shapes (kernels) or its model (steps)";
+        return judged;
+    }
+    auto calibration = io::builtin_calibration();
+    if (!options.calibration.empty()) {
+        const auto text = read_text(options.calibration);
+        if (!text) return std::unexpected(text.error());
+        calibration = io::read_calibration(*text, options.calibration);
+    }
+    if (!calibration) return std::unexpected(calibration.error());
+    const auto shared = std::make_shared<const predict::Calibration>(std::move(*calibration));
+    for (const assess::Measurement& row : judged.measured.rows) judged.expected.push_back(assess::expect(row, shared));
+    if (!options.calibration.empty()) {
+        judged.how = "predicted with the constants of " + options.calibration;
+        return judged;
+    }
+    judged.how = "predicted with the constants the program carries";
+    const auto fitted = replace_fitted_rows(judged);
+    if (!fitted) return std::unexpected(fitted.error());
+    if (*fitted > 0) {
+        judged.how += fmt::format(
+            ", but {} rows are among those they were fitted to: these are predicted by fits that left them out",
+            *fitted);
+    }
+    return judged;
+}
+
+std::string percent(double fraction) {
+    return fmt::format("{:.1f}%", 100.0 * fraction);
+}
+std::string signed_percent(double fraction) {
+    return fmt::format("{:+.1f}%", 100.0 * fraction);
+}
+
+render::Table table_of(const std::vector<Card>& cards, assess::Grouping grouping) {
+    render::Table table;
+    table.columns = {{"kind", Align::left}, {"stage", Align::left}};
+    if (grouping == assess::Grouping::full) {
+        table.columns.push_back({"type", Align::left});
+        table.columns.push_back({"device", Align::left});
+    }
+    if (grouping == assess::Grouping::size) table.columns.push_back({"size", Align::left});
+    for (const char* title :
+         {"rows", "refused", "limit", "attainable", "expected", "median", "p95", "worst", "bias", "in range"})
+        table.columns.push_back({title});
+    for (const Card& card : cards) {
+        std::vector<std::string> cells = {card.kind, card.stage.empty() ? "-" : card.stage};
+        if (grouping == assess::Grouping::full) {
+            cells.push_back(card.type.empty() ? "-" : card.type);
+            cells.push_back(card.device);
+        }
+        if (grouping == assess::Grouping::size) cells.push_back(card.size);
+        cells.push_back(std::to_string(card.rows));
+        cells.push_back(grouping == assess::Grouping::size ? "-" : std::to_string(card.refused));
+        if (card.rows == 0) {
+            cells.insert(cells.end(), 8, "-");
+        } else {
+            for (const Errors* errors : {&card.limit, &card.attainable, &card.expected})
+                cells.push_back(percent(errors->mean));
+            cells.push_back(percent(card.expected.median));
+            cells.push_back(percent(card.expected.p95));
+            cells.push_back(percent(card.expected.worst));
+            cells.push_back(signed_percent(card.expected.bias));
+            cells.push_back(percent(card.coverage));
+        }
+        table.rows.push_back(std::move(cells));
+    }
+    return table;
+}
+
+/// Of no rows there is no error: null, and not a perfect zero.
+io::OrderedJson errors_json(const Errors& errors, const std::function<io::OrderedJson(double)>& figure) {
+    return {{"mean", figure(errors.mean)},
+            {"median", figure(errors.median)},
+            {"p95", figure(errors.p95)},
+            {"bias", figure(errors.bias)},
+            {"worst", figure(errors.worst)}};
+}
+
+io::OrderedJson json_of(const Judged& judged, bool per_row) {
+    io::OrderedJson json = {
+        {"schema", "roofline.validate/1"}, {"how", judged.how}, {"groups", io::OrderedJson::array()}};
+    for (const Card& card : assess::cards(judged.measured, judged.expected, assess::Grouping::full)) {
+        const auto figure = [&](double value) {
+            return card.rows > 0 ? io::OrderedJson(value) : io::OrderedJson(nullptr);
+        };
+        json["groups"].push_back(
+            {{"device", card.device},
+             {"kind", card.kind},
+             {"dtype", card.type},
+             {"stage", card.stage.empty() ? io::OrderedJson(nullptr) : io::OrderedJson(card.stage)},
+             {"rows", card.rows},
+             {"refused", card.refused},
+             {"mape",
+              {{"limit", figure(card.limit.mean)},
+               {"attainable", figure(card.attainable.mean)},
+               {"expected", figure(card.expected.mean)}}},
+             {"median", figure(card.expected.median)},
+             {"p95", figure(card.expected.p95)},
+             {"bias", figure(card.expected.bias)},
+             {"coverage", figure(card.coverage)},
+             {"errors",
+              {{"limit", errors_json(card.limit, figure)},
+               {"attainable", errors_json(card.attainable, figure)},
+               {"expected", errors_json(card.expected, figure)}}}});
+    }
+    json["refused"] = io::OrderedJson::array();
+    for (const assess::RefusedCount& count : assess::count_refused(judged.measured.refused)) {
+        json["refused"].push_back({{"reason", count.reason}, {"rows", count.rows}, {"places", count.places}});
+    }
+    if (per_row) {
+        json["rows"] = io::OrderedJson::array();
+        for (std::size_t i = 0; i < judged.measured.rows.size(); ++i) {
+            const assess::Measurement& row = judged.measured.rows[i];
+            const assess::Expected& expected = judged.expected[i];
+            json["rows"].push_back(
+                {{"file", row.file},
+                 {"line", row.line},
+                 {"device", row.device->name},
+                 {"kind", row.kind},
+                 {"dtype", row.type},
+                 {"stage", row.stage.empty() ? io::OrderedJson(nullptr) : io::OrderedJson(row.stage)},
+                 {"stack", row.stack},
+                 {"what", row.label},
+                 {"time_s",
+                  {{"limit", row.limit},
+                   {"attainable", row.attainable},
+                   {"expected", expected.seconds},
+                   {"expected_low", expected.low},
+                   {"expected_high", expected.high},
+                   {"measured", row.seconds}}},
+                 {"error", expected.seconds / row.seconds - 1.0},
+                 {"calibration", expected.source}});
+        }
+    }
+    json["notes"] = judged.measured.notes;
+    return json;
+}
+
+render::Table rows_table(const Judged& judged) {
+    render::Table table{{{"place", Align::left},
+                         {"device", Align::left},
+                         {"kind", Align::left},
+                         {"type", Align::left},
+                         {"what", Align::left},
+                         {"stack", Align::left},
+                         {"limit us"},
+                         {"attainable us"},
+                         {"expected us"},
+                         {"low us"},
+                         {"high us"},
+                         {"measured us"},
+                         {"error"},
+                         {"calibration", Align::left}},
+                        {}};
+    for (std::size_t i = 0; i < judged.measured.rows.size(); ++i) {
+        const assess::Measurement& row = judged.measured.rows[i];
+        const assess::Expected& expected = judged.expected[i];
+        const auto us = [](double seconds) { return fmt::format("{:.3f}", 1e6 * seconds); };
+        table.rows.push_back({fmt::format("{}:{}", row.file, row.line), row.device->name,
+                              row.stage.empty() ? row.kind : row.kind + " " + row.stage, row.type, row.label, row.stack,
+                              us(row.limit), us(row.attainable), us(expected.seconds), us(expected.low),
+                              us(expected.high), us(row.seconds), signed_percent(expected.seconds / row.seconds - 1.0),
+                              expected.source});
+    }
+    return table;
+}
+
+std::string text_of(const Judged& judged, const Options& options) {
+    const bool markdown = options.output.format == "md";
+    const auto spell = [&](const render::Table& table) {
+        return markdown ? render::as_markdown(table) : render::as_text(table);
+    };
+    const auto title = [&](std::string_view text) {
+        return markdown ? fmt::format("\n## {}\n\n", text) : fmt::format("\n{}\n", text);
+    };
+    if (options.output.format == "csv") {
+        return render::as_csv(options.per_row
+                                  ? rows_table(judged)
+                                  : table_of(assess::cards(judged.measured, judged.expected, assess::Grouping::full),
+                                             assess::Grouping::full));
+    }
+    std::string text = fmt::format("{} rows used, {} refused; {}.\n", judged.measured.rows.size(),
+                                   judged.measured.refused.size(), judged.how);
+    text +=
+        "Errors are |predicted / measured - 1|: means of limit, attainable and expected, then more about expected.\n";
+    for (const auto& [grouping, name] :
+         {std::pair{assess::Grouping::kind, "By kind"}, std::pair{assess::Grouping::size, "By kind and size"},
+          std::pair{assess::Grouping::full, "By kind, type and device"}}) {
+        text += title(name);
+        text += spell(table_of(assess::cards(judged.measured, judged.expected, grouping), grouping));
+    }
+    const auto refused = assess::count_refused(judged.measured.refused);
+    if (!refused.empty()) {
+        text += title("Rows refused");
+        render::Table table{{{"rows"}, {"why", Align::left}, {"where", Align::left}}, {}};
+        for (const auto& count : refused)
+            table.rows.push_back({std::to_string(count.rows), count.reason, count.places});
+        text += spell(table);
+    }
+    if (options.per_row) {
+        text += title("Row by row");
+        text += spell(rows_table(judged));
+    }
+    if (!judged.measured.notes.empty()) text += "\n";
+    for (const std::string& note : judged.measured.notes)
+        text += fmt::format("{}{}\n", markdown ? "- " : "note: ", note);
+    return text;
+}
+
+Result<int> validate(const Options& options) {
+    const auto judged = judge(options);
+    if (!judged) return std::unexpected(judged.error());
+    const std::string text =
+        options.output.format == "json" ? io::dump(json_of(*judged, options.per_row)) : text_of(*judged, options);
+    if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    return judged->measured.rows.empty() ? no_answer : done;
+}
+
+}  // namespace
+
+void validate_verb(Program& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* verb = program.app.add_subcommand("validate", "How far predictions are from measurements");
+    verb->add_option("files,--data", options->files,
+                     "Measured tables (CSV) or folders of them; without any, the tables shipped with the program")
+        ->type_name("FILE");
+    verb->add_option("--calibration", options->calibration,
+                     "Constants written by calibrate, instead of the built-in ones")
+        ->type_name("FILE");
+    verb->add_flag("--per-row", options->per_row, "Each row with its prediction");
+    options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    verb->callback([&program, options] { program.action = [options] { return validate(*options); }; });
+}
+
+}  // namespace roofline::cli

@@ -1,0 +1,150 @@
+#include "roofline/predict/calibration.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace roofline::predict {
+namespace {
+
+// Of a class nobody has timed: what kernels of one class were seen to differ by between engines.
+constexpr double assumed_low = 0.7;
+constexpr double assumed_high = 1.6;
+// Constants of another number type or another engine's kernels: the range grows by this factor on both sides.
+constexpr double widened = 1.15;
+
+bool covers(const Fitted& fitted, const Device& device) {
+    switch (fitted.scope) {
+        case Scope::device:
+            return fitted.of == device.name;
+        case Scope::generation:
+            return !device.generation.empty() && fitted.of == device.generation;
+        case Scope::everything:
+            return true;
+    }
+    return false;
+}
+
+/// "trtllm/hopper" is one make of trtllm's kernels; "sglang/hopper" would be the same make under another caller.
+std::string_view make_of(std::string_view stack) {
+    const std::size_t slash = stack.find('/');
+    return slash == std::string_view::npos ? std::string_view() : stack.substr(slash + 1);
+}
+
+// Distances between software: the place among those asked for, then the same make of kernels, then anything else.
+constexpr std::size_t same_make = 32;
+constexpr std::size_t other_stack = 63;
+
+std::size_t distance_of_stacks(std::string_view fitted, std::span<const std::string> wanted) {
+    if (fitted.empty()) return same_make - 1;  // one library for all: as good as any that was asked for
+    std::size_t nearest = other_stack;
+    for (std::size_t i = 0; i < wanted.size() && i < same_make; ++i) {
+        const std::string_view name = wanted[i];
+        const bool named = fitted == name || (fitted.starts_with(name) && fitted.substr(name.size()).starts_with('/'));
+        if (named) return i;
+        if (!make_of(name).empty() && make_of(name) == make_of(fitted)) nearest = std::min(nearest, same_make + i / 2);
+    }
+    return nearest;
+}
+
+std::string source_of(const Fitted& fitted, std::string_view type, bool other_type) {
+    std::string text = fitted.scope == Scope::everything ? "all devices" : fitted.of;
+    if (fitted.scope != Scope::device) text += ", transferred";
+    if (other_type) text += ", " + (fitted.type.empty() ? "all types" : fitted.type) + " for " + std::string(type);
+    return text;
+}
+
+}  // namespace
+
+std::string_view name(Scope scope) {
+    constexpr std::array<std::string_view, 3> names = {"device", "generation", "everything"};
+    return names[static_cast<std::size_t>(scope)];
+}
+
+std::vector<std::string_view> related_types(std::string_view type) {
+    std::vector<std::string_view> chain = {type};
+    const auto then = [&](std::initializer_list<std::string_view> others) {
+        for (const std::string_view other : others) {
+            if (std::find(chain.begin(), chain.end(), other) == chain.end()) chain.push_back(other);
+        }
+    };
+    // "mxfp4/bf16": weights in one type, the computation in another.
+    const std::string_view weights = type.substr(0, type.find('/'));
+    then({weights});
+    if (const Format* format = find_format(weights)) {
+        const bool narrow = type.find('/') == std::string_view::npos && !format->weight_only;
+        if (format->value == DType::int4) then({"int4"});
+        if (narrow && format->value == DType::fp4) then({"nvfp4", "mxfp4", "mxfp4/fp8", "fp8_block", "fp8"});
+        if (narrow && (format->value == DType::fp8 || format->value == DType::int8)) then({"fp8", "fp8_block", "int8"});
+    }
+    then({"bf16", "fp16"});
+    return chain;
+}
+
+const std::vector<Fitted>& Calibration::fits(const KernelClass& kernel_class) const {
+    static const std::vector<Fitted> none;
+    const auto found = fits_.find(&kernel_class);
+    return found != fits_.end() ? found->second : none;
+}
+
+std::vector<Fitted> Calibration::all() const {
+    std::vector<Fitted> result;
+    for (const KernelClass* known : kernel_classes()) {
+        const std::vector<Fitted>& some = fits(*known);
+        result.insert(result.end(), some.begin(), some.end());
+    }
+    return result;
+}
+
+Choice Calibration::choose(const KernelClass& kernel_class, std::string_view type, std::span<const std::string> stacks,
+                           const Device& device) const {
+    const std::vector<std::string_view> types = related_types(type);
+    // Each way of being further off costs more than any number of the lesser ones: the type, then kernels of another
+    // make, then another device. Kernels differ more between engines than between devices, once figures are fractions
+    // of the datasheet. Among the stacks that were asked for, the device decides.
+    const Fitted* best = nullptr;
+    std::size_t best_distance = std::numeric_limits<std::size_t>::max();
+    std::size_t best_type = 0;
+    bool best_stack = false;
+    for (const Fitted& fitted : fits(kernel_class)) {
+        if (!covers(fitted, device)) continue;
+        // Without a type: fitted to all types of one engine at once, or, without a stack either, to the whole class,
+        // which is the last resort.
+        const bool whole_class = fitted.type.empty() && fitted.stack.empty() && !type.empty();
+        const auto type_place = std::find(types.begin(), types.end(), fitted.type);
+        if (type_place == types.end() && !fitted.type.empty()) continue;
+        const std::size_t stack_distance = distance_of_stacks(fitted.stack, stacks);
+        const std::size_t type_distance = whole_class           ? types.size()
+                                          : fitted.type.empty() ? 0
+                                                                : static_cast<std::size_t>(type_place - types.begin());
+        const std::size_t strangeness = stack_distance < same_make ? 0 : stack_distance < other_stack ? 1 : 2;
+        const std::size_t distance =
+            ((type_distance * 3 + strangeness) * 3 + static_cast<std::size_t>(fitted.scope)) * (other_stack + 1) +
+            stack_distance;
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = &fitted;
+            best_type = type_distance;
+            best_stack = stack_distance < same_make;
+        }
+    }
+    Choice choice;
+    choice.kernel_class = &kernel_class;
+    if (best == nullptr) {
+        for (std::size_t i = 0; i < kernel_class.constants.size(); ++i)
+            choice.constants[i] = kernel_class.constants[i].start;
+        choice.low = assumed_low;
+        choice.high = assumed_high;
+        choice.source = "assumed";
+        return choice;
+    }
+    choice.constants = best->constants;
+    const double margin = (best_type > 0 ? widened : 1.0) * (best_stack || best->stack.empty() ? 1.0 : widened);
+    choice.low = best->low / margin;
+    choice.high = best->high * margin;
+    choice.source = source_of(*best, type, best_type > 0);
+    choice.own = best->scope == Scope::device;
+    choice.rows = best->rows;
+    return choice;
+}
+
+}  // namespace roofline::predict

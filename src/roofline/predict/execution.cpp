@@ -1,0 +1,174 @@
+#include "roofline/predict/execution.hpp"
+
+#include <algorithm>
+
+namespace roofline::predict {
+namespace {
+
+/// The class whose formula fits a pattern of work.
+std::string_view class_name(Pattern pattern, double copies, model::Phase phase) {
+    const bool prefill = phase == model::Phase::prefill;
+    switch (pattern) {
+        case Pattern::product:
+            return copies > 1.0 ? "batched_gemm" : "gemm";
+        case Pattern::experts:
+            return "expert_product";
+        case Pattern::attention:
+            return prefill ? "attention_prefill" : "attention_decode";
+        case Pattern::latent:
+            return prefill ? "mla_prefill" : "mla_decode";
+        case Pattern::scan:  // one token at a time is a pass over the state, and no more
+            return prefill ? "scan" : "elementwise";
+        case Pattern::stream:
+        case Pattern::step:
+            return "elementwise";
+    }
+    return "elementwise";
+}
+
+/// What constants of a class are told apart by: the type of the weights; for element-wise work, what kind it is.
+std::string_view kernel_type(const model::Operator& op, model::Phase phase) {
+    if (op.extent.pattern == Pattern::stream) {
+        for (const std::string_view own : {"convolution", "rotary"}) {
+            if (op.name.ends_with(own)) return own;
+        }
+        return name(op.kind);
+    }
+    if (op.extent.pattern == Pattern::scan && phase == model::Phase::decode) return "recurrence";
+    return op.extent.weights.empty() ? std::string_view("bf16") : std::string_view(op.extent.weights);
+}
+
+const KernelClass& class_or(std::string_view wanted, std::string_view fallback) {
+    const KernelClass* found = kernel_class(wanted);
+    return found != nullptr ? *found : *kernel_class(fallback);
+}
+
+}  // namespace
+
+Choice Execution::choose(const KernelClass& kernel_class, std::string_view type, const Device& device) const {
+    static const Calibration none;
+    const Calibration& known = calibration ? *calibration : none;
+    return known.choose(kernel_class, type, profile.stacks, device);
+}
+
+Choice Execution::choose_step(const Device& device) const {
+    static const Calibration none;
+    const Calibration& known = calibration ? *calibration : none;
+    std::vector<std::string> stacks = {profile.name};
+    stacks.insert(stacks.end(), profile.stacks.begin(), profile.stacks.end());
+    return known.choose(class_or(profile.step, "graph_step"), "", stacks, device);
+}
+
+Machine machine_of(const Device& device, Engine engine, DType type) {
+    const auto value = [](const Figure* figure) { return figure != nullptr ? figure->value : 0.0; };
+    Machine machine;
+    if (const auto& rate = device.rate(engine, type)) machine.peak = rate->value;
+    if (const auto& rate = device.rate(Engine::vector, DType::fp32)) machine.vector_peak = rate->value;
+    machine.bandwidth = value(device.bandwidth(Level::memory));
+    machine.cache = value(device.capacity(Level::cache));
+    if (device.multiprocessors) machine.units = device.multiprocessors->value;
+    if (device.matrix_tile) machine.tile = device.matrix_tile->value;
+    return machine;
+}
+
+Kernel Manner::share(const Kernel& kernel, model::Phase phase) const {
+    const Profile::Rule& rule = this->rule(phase);
+    const double launches = std::max(rule.launches, 1.0);
+    Kernel one = kernel;
+    const double part = rule.traffic / launches;
+    one.flops /= launches;
+    one.weight_bytes *= part;
+    one.input_bytes *= part;
+    one.output_bytes *= part;
+    // q, k and v apart: the same input, fewer columns.
+    if (kernel.pattern == Pattern::product || kernel.pattern == Pattern::experts) one.cols /= launches;
+    return one;
+}
+
+Kernel Manner::nothing(const Kernel& kernel) {
+    Kernel empty;
+    empty.pattern = kernel.pattern;
+    empty.tokens = kernel.tokens;
+    return empty;
+}
+
+double Manner::seconds(const Kernel& kernel, model::Phase phase) const {
+    const Choice& with = choice(phase);
+    const Profile::Rule& how = rule(phase);
+    if (how.launches == 1.0 && how.traffic == 1.0) return with.kernel_class->seconds(kernel, machine, with.constants);
+    const double each = with.kernel_class->seconds(share(kernel, phase), machine, with.constants);
+    if (!rides_along(phase)) return how.launches * each;
+    // What is left is its bytes, at the speed of a kernel too large for its start-up to matter.
+    return std::max(each - with.kernel_class->seconds(nothing(kernel), machine, with.constants), 0.0);
+}
+
+Manner manner_of(const model::Operator& op, Engine engine, DType type, const Device& device,
+                 const Execution& execution) {
+    const model::Extent& extent = op.extent;
+    Manner manner;
+    manner.machine = machine_of(device, engine, type);
+    manner.prefill_rule = execution.profile.rule_for(op.name, op.kind, "prefill");
+    manner.decode_rule = execution.profile.rule_for(op.name, op.kind, "decode");
+    manner.by_sequences =
+        extent.pattern == Pattern::attention || extent.pattern == Pattern::latent || extent.pattern == Pattern::scan;
+    const auto choose = [&](model::Phase phase) {
+        // An engine that was only timed as a whole has one class for everything.
+        const std::string& all = execution.profile.kernels;
+        const std::string_view own = class_name(extent.pattern, extent.copies, phase);
+        const std::string_view general = extent.pattern == Pattern::product ? "gemm" : "elementwise";
+        const KernelClass& chosen = class_or(all.empty() ? own : std::string_view(all), general);
+        const std::string_view weights = kernel_type(op, phase);
+        return execution.choose(chosen, weights, device);
+    };
+    manner.prefill = choose(model::Phase::prefill);
+    manner.decode = choose(model::Phase::decode);
+    return manner;
+}
+
+Kernel kernel_of(const model::Extent& extent, double flops, double weights, double cached, double activations,
+                 const model::FeatureValues& values, const model::Sequences& group, double tokens) {
+    const auto at = [&](int feature) { return values[static_cast<std::size_t>(feature)]; };
+    Kernel kernel;
+    kernel.pattern = extent.pattern;
+    kernel.flops = flops;
+    kernel.weight_bytes = weights + cached;
+    kernel.input_bytes = activations / 2.0;
+    kernel.output_bytes = activations / 2.0;
+    kernel.tokens = tokens;
+    switch (extent.pattern) {
+        case Pattern::product:
+        case Pattern::experts:
+            kernel.inner = extent.inner;
+            kernel.cols = extent.cols;
+            kernel.copies = extent.experts >= 0 ? at(extent.experts) : extent.copies;
+            kernel.experts_total = extent.experts_total;
+            kernel.experts_chosen = extent.experts_chosen;
+            // Engines choose a tile by the rows an expert would get if tokens were spread evenly.
+            if (extent.experts_total > 0.0)
+                kernel.queries = flops / (2.0 * extent.inner * extent.cols * extent.experts_total);
+            if (kernel.copies > 0.0) kernel.rows = flops / (2.0 * extent.inner * extent.cols * kernel.copies);
+            break;
+        case Pattern::attention:
+        case Pattern::latent:
+        case Pattern::scan:
+            kernel.rows = group.count * extent.heads;
+            kernel.sequences = group.count;
+            kernel.queries = group.new_tokens;
+            kernel.keys = extent.keys >= 0 ? at(extent.keys) / group.count : 0.0;
+            kernel.context = group.past + group.new_tokens;
+            kernel.window = extent.window;
+            kernel.heads = extent.heads;
+            kernel.kv_heads = extent.kv_heads;
+            kernel.key_dim = extent.key_dim;
+            kernel.value_dim = extent.value_dim;
+            break;
+        case Pattern::stream:
+            if (extent.rows >= 0) kernel.rows = at(extent.rows);
+            break;
+        case Pattern::step:
+            break;
+    }
+    return kernel;
+}
+
+}  // namespace roofline::predict

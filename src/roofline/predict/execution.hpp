@@ -1,0 +1,59 @@
+// The bridge from operators to expected times: which kernel class does an operator under a profile, with which
+// constants, on which engine. Bound once per operator; evaluated without allocation.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "roofline/model/operators.hpp"
+#include "roofline/predict/calibration.hpp"
+#include "roofline/predict/profile.hpp"
+
+namespace roofline::predict {
+
+/// Under which software a model runs and what is known about it.
+struct Execution {
+    Profile profile;
+    std::shared_ptr<const Calibration> calibration;  // empty: every class starts from its assumed constants
+
+    Choice choose(const KernelClass& kernel_class, std::string_view type, const Device& device) const;
+    /// What a whole step adds to its kernels belongs to the profile itself, then to the software it names.
+    Choice choose_step(const Device& device) const;
+};
+
+/// Datasheet figures for one engine and type, as the formulas want them.
+Machine machine_of(const Device& device, Engine engine, DType type);
+
+/// How one operator is done: its kernels' class for prompts and for single tokens (they differ for attention only).
+struct Manner {
+    Choice prefill;
+    Choice decode;
+    Machine machine;
+    Profile::Rule prefill_rule;
+    Profile::Rule decode_rule;
+    bool by_sequences = false;  // the time depends on how the work is cut into sequences: attention, recurrences
+
+    const Choice& choice(model::Phase phase) const { return phase == model::Phase::prefill ? prefill : decode; }
+    const Profile::Rule& rule(model::Phase phase) const {
+        return phase == model::Phase::prefill ? prefill_rule : decode_rule;
+    }
+
+    /// One of the launches that do one instance of the operator: its share of the work.
+    Kernel share(const Kernel& kernel, model::Phase phase) const;
+    /// No launch of its own: it is done inside a neighbour, and costs what `share` does beyond `nothing`.
+    bool rides_along(model::Phase phase) const { return rule(phase).launches < 1.0; }
+    static Kernel nothing(const Kernel& kernel);
+    /// Seconds of one instance of the operator, all its launches.
+    double seconds(const Kernel& kernel, model::Phase phase) const;
+};
+
+Manner manner_of(const model::Operator& op, Engine engine, DType type, const Device& device,
+                 const Execution& execution);
+
+/// The launch that does an operator whose forms came to these values; `group` for patterns cut by sequences, `tokens`
+/// of the whole step.
+Kernel kernel_of(const model::Extent& extent, double flops, double weights, double cached, double activations,
+                 const model::FeatureValues& values, const model::Sequences& group, double tokens);
+
+}  // namespace roofline::predict
