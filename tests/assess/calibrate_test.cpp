@@ -331,7 +331,8 @@ TEST(Transfers, TheRangeOfAGenerationIsThatOfDevicesItHadNotSeen) {
     // One of two relatives is a third slower than the other: each is a bad guess of the other, and the range says so.
     auto rows = made_products({"h100-sxm", "h200-sxm"}, 0.02);
     for (Measurement& row : rows) row.seconds *= row.device->name == "h200-sxm" ? 1.35 : 1.0;
-    for (const predict::Fitted& fitted : calibrate(rows).fits(gemm_class())) {
+    const predict::Calibration calibration = calibrate(rows);
+    for (const predict::Fitted& fitted : calibration.fits(gemm_class())) {
         SCOPED_TRACE(std::string(name(fitted.scope)) + " " + fitted.of);
         if (fitted.scope == predict::Scope::device) {
             EXPECT_LT(fitted.high / fitted.low, 1.2);
