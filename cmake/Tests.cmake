@@ -18,6 +18,9 @@ function(roofline_test_executable NAME)
     target_compile_definitions(${NAME} PRIVATE
         "ROOFLINE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\""
         "ROOFLINE_BINARY=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/roofline${CMAKE_EXECUTABLE_SUFFIX}\"")
+    if(ROOFLINE_SANITIZE)
+        target_compile_definitions(${NAME} PRIVATE ROOFLINE_SANITIZED)
+    endif()
     # Optimising tests costs minutes of building and saves no time in running them.
     target_compile_options(${NAME} PRIVATE -O0)
     gtest_discover_tests(${NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)

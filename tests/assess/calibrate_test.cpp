@@ -256,7 +256,8 @@ TEST(Ranges, EightOfTenRowsThatAFitHasNotSeenLieInside) {
     const double share = coverage(rows, expect_left_out(rows));
     EXPECT_GE(share, 0.75);
     EXPECT_LE(share, 0.85);
-    for (const predict::Fitted& fitted : calibrate(rows).fits(gemm_class())) {
+    const predict::Calibration calibration = calibrate(rows);
+    for (const predict::Fitted& fitted : calibration.fits(gemm_class())) {
         if (fitted.scope != predict::Scope::device) continue;
         // A tenth of a normal distribution lies beyond 1.28 standard deviations; its mean distance from 0 is 0.80.
         EXPECT_NEAR(fitted.low, std::exp(-0.128), 0.025) << fitted.of;

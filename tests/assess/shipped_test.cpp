@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "roofline/assess/calibrate.hpp"
+#include "roofline/io/calibration_file.hpp"
 
 namespace roofline::assess {
 namespace {
@@ -33,7 +34,7 @@ class ErrorsBy {
 };
 
 // Under a sanitizer every sixteenth row has to do: the code is the same, and targets mean nothing for so few.
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ROOFLINE_SANITIZED
 constexpr std::size_t stride = 16;
 #else
 constexpr std::size_t stride = 1;
@@ -116,6 +117,32 @@ TEST(ShippedTables, RowsThatTheFitHasNotSeenArePredictedAsWellAsWeSay) {
     attention.expect_at_most(0.15, 15);
     experts_latent_linear.expect_at_most(0.21, 7);
     llama_cpp.expect_at_most(0.15, 4);
+}
+
+TEST(ShippedTables, TheConstantsTheProgramCarriesAreWhatCalibrateMakesOfThem) {
+    if (stride > 1) GTEST_SKIP() << "compares whole fits";
+    Measurements measured;
+    for (const ShippedTable& table : shipped_tables())
+        ASSERT_TRUE(read_measured(table.text, std::string(table.name), measured));
+    const std::vector<predict::Fitted> fresh = calibrate(measured.rows).all();
+    const auto carried = io::builtin_calibration();
+    ASSERT_TRUE(carried.has_value()) << carried.error().text;
+    const std::vector<predict::Fitted> shipped = carried->all();
+    ASSERT_EQ(fresh.size(), shipped.size()) << "roofline calibrate -o data/calibrations/shipped.json";
+    std::size_t moved = 0;
+    for (std::size_t f = 0; f < fresh.size(); ++f) {
+        const std::string what =
+            std::string(fresh[f].kernel_class->name) + " " + fresh[f].type + " " + fresh[f].stack + " " + fresh[f].of;
+        ASSERT_EQ(fresh[f].kernel_class, shipped[f].kernel_class) << what;
+        ASSERT_EQ(fresh[f].type, shipped[f].type) << what;
+        ASSERT_EQ(fresh[f].stack, shipped[f].stack) << what;
+        ASSERT_EQ(fresh[f].of, shipped[f].of) << what;
+        EXPECT_EQ(fresh[f].rows, shipped[f].rows) << what;
+        for (std::size_t i = 0; i < fresh[f].kernel_class->constants.size(); ++i)
+            if (std::fabs(fresh[f].constants[i] / shipped[f].constants[i] - 1.0) > 0.02) ++moved;
+    }
+    // Another compiler may take another last step where a constant hardly matters.
+    EXPECT_LE(moved, fresh.size() / 10) << "roofline calibrate -o data/calibrations/shipped.json";
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ class Fitting {
             at[i] =
                 std::clamp(std::log(start[i]), std::log(constants_[i].low * 1.1), std::log(constants_[i].high * 0.98));
         }
-        double cost = measure(at, errors_);
+        double cost = measure(at, here_);
         double damping = 1e-2;
         for (int round = 0; round < most_rounds; ++round) {
             Matrix normal{};
@@ -90,10 +90,10 @@ class Fitting {
                 Vector next = at;
                 const bool solved = solve(normal, slope, size(), damping, move);
                 for (std::size_t i = 0; i < size(); ++i) next[i] = bounded(i, at[i] - std::clamp(move[i], -1.0, 1.0));
-                const double next_cost = solved ? measure(next, next_errors_) : cost;
+                const double next_cost = solved ? measure(next, next_) : cost;
                 if (next_cost < cost) {
                     at = next;
-                    std::swap(errors_, next_errors_);
+                    std::swap(here_, next_);
                     cost = next_cost;
                     damping = std::max(damping * 0.3, 1e-7);
                 } else {
@@ -106,6 +106,11 @@ class Fitting {
     }
 
   private:
+    struct Place {
+        std::vector<double> seconds;
+        std::vector<double> errors;
+    };
+
     std::size_t size() const { return constants_.size(); }
     double clamped(std::size_t i, double value) const {
         return std::clamp(value, constants_[i].low, constants_[i].high);
@@ -119,14 +124,22 @@ class Fitting {
         return result;
     }
 
-    double measure(const Vector& at, std::vector<double>& errors) const {
+    void predict_all(const Vector& at, std::vector<double>& seconds) const {
         const Constants constants = exponential(at);
         const std::span<const double> used(constants.data(), size());
-        errors.resize(samples_.size());
+        seconds.resize(samples_.size());
+        for (std::size_t row = 0; row < samples_.size(); ++row)
+            seconds[row] = predicted_seconds(samples_[row].calls, used);
+    }
+
+    /// The cost at a place; leaves what is predicted there and its log errors.
+    double measure(const Vector& at, Place& place) const {
+        predict_all(at, place.seconds);
+        place.errors.resize(samples_.size());
         double cost = 0.0;
         for (std::size_t row = 0; row < samples_.size(); ++row) {
-            errors[row] = std::log(predicted_seconds(samples_[row].calls, used)) - logs_[row];
-            cost += loss(errors[row]);
+            place.errors[row] = std::log(place.seconds[row]) - logs_[row];
+            cost += loss(place.errors[row]);
         }
         for (std::size_t i = 0; i < size(); ++i) cost += pull_ * pull_ * (at[i] - prior_[i]) * (at[i] - prior_[i]);
         return cost;
@@ -139,16 +152,17 @@ class Fitting {
             // Inwards at the upper bound, so that the difference is one of the formula and not of the clamp.
             const double h = at[i] + step > std::log(constants_[i].high) ? -step : step;
             moved[i] += h;
-            measure(moved, columns_[i]);
-            for (std::size_t row = 0; row < samples_.size(); ++row) {
-                columns_[i][row] = (columns_[i][row] - errors_[row]) / h;
-            }
+            predict_all(moved, columns_[i]);
+            // The slope of a logarithm needs no logarithm.
+            for (std::size_t row = 0; row < samples_.size(); ++row)
+                columns_[i][row] = (columns_[i][row] / here_.seconds[row] - 1.0) / h;
         }
         for (std::size_t row = 0; row < samples_.size(); ++row) {
-            const double w = weight(errors_[row]);
+            const double w = weight(here_.errors[row]);
             for (std::size_t i = 0; i < size(); ++i) {
-                slope[i] += w * columns_[i][row] * errors_[row];
-                for (std::size_t j = 0; j <= i; ++j) normal[i][j] += w * columns_[i][row] * columns_[j][row];
+                const double weighted = w * columns_[i][row];
+                slope[i] += weighted * here_.errors[row];
+                for (std::size_t j = 0; j <= i; ++j) normal[i][j] += weighted * columns_[j][row];
             }
         }
         for (std::size_t i = 0; i < size(); ++i) {
@@ -162,8 +176,8 @@ class Fitting {
     double pull_;
     Vector prior_{};
     std::vector<double> logs_;
-    std::vector<double> errors_;
-    std::vector<double> next_errors_;
+    Place here_;
+    Place next_;
     std::vector<std::vector<double>> columns_;
 };
 

@@ -222,6 +222,10 @@ double RowContext::amount(std::string_view column) const {
     return value && *value > 0.0 && *value <= 1e15 ? *value : 0.0;
 }
 
+std::string whole(double value) {
+    return std::to_string(static_cast<long long>(value));
+}
+
 std::string lower_case(std::string_view text) {
     std::string result(text);
     for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

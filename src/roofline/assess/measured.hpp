@@ -88,6 +88,9 @@ Result<void> read_measured(std::string_view text, const std::string& file, Measu
 /// A launch on the engine that runs `type` on the device.
 Call call_of(const Device& device, std::string_view class_name, DType type, const predict::Kernel& kernel);
 
+/// A size in words: "4096".
+std::string whole(double value);
+
 /// Frameworks are spelt in many ways.
 std::string lower_case(std::string_view text);
 

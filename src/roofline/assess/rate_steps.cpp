@@ -16,10 +16,6 @@ namespace {
 constexpr std::string_view engine = "llama.cpp";
 constexpr double micro_batch = 2048.0;  // tokens that a step works on at most (-ub in these benchmarks)
 
-std::string text(double value) {
-    return std::to_string(static_cast<long long>(value));
-}
-
 /// One thing that was timed may be printed in several ways. The first of them that a table has counts: it has more
 /// digits than the ones after it.
 struct Metric {
@@ -98,7 +94,7 @@ std::string key_of(const CsvTable& table, const CsvTable::Row& row, const Run& r
     std::string key(run.metric->stage);
     for (const char* column : {"gpu", "model", "weight_dtype", "kv_dtype", "framework", "context_depth"})
         key += "|" + std::string(table.text(row, column));
-    return key + "|" + text(run.prompt) + "|" + text(run.generated) + "|" + text(batch);
+    return key + "|" + whole(run.prompt) + "|" + whole(run.generated) + "|" + whole(batch);
 }
 
 /// "gpt-oss-20b-GGUF", "Qwen2.5-Coder-7B-Q8_0-GGUF": the model without the file's format.
@@ -201,10 +197,10 @@ void price(const predict::Prepared& prepared, const std::vector<TimedStep>& step
 }
 
 std::string label_of(const Run& run, std::string_view model) {
-    std::string label = std::string(model) + ", batch " + text(run.batch) + ", ";
-    if (run.decodes()) return label + "context " + text(run.context());
-    label += text(run.prompt) + " tokens";
-    return run.depth > 0.0 ? label + " after " + text(run.depth) : label;
+    std::string label = std::string(model) + ", batch " + whole(run.batch) + ", ";
+    if (run.decodes()) return label + "context " + whole(run.context());
+    label += whole(run.prompt) + " tokens";
+    return run.depth > 0.0 ? label + " after " + whole(run.depth) : label;
 }
 
 constexpr auto understood = std::to_array<std::string_view>(

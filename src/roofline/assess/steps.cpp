@@ -12,10 +12,6 @@
 namespace roofline::assess {
 namespace {
 
-std::string text(double value) {
-    return std::to_string(static_cast<long long>(value));
-}
-
 /// The row's own shape, as a config: what was run counts, not what the name promises.
 std::optional<io::Json> config_of_columns(const CsvTable& table, const CsvTable::Row& row) {
     io::Json config = {{"model_type", "llama"}, {"architectures", {"LlamaForCausalLM"}}, {"torch_dtype", "bfloat16"}};
@@ -146,8 +142,8 @@ Result<void> read_step_table(const CsvTable& table, Measurements& into) {
             measured.stack = attention;
             measured.stage = refusal.stage;
             measured.family = std::string(table.text(row, "model"));
-            measured.label = measured.family + (attention.empty() ? "" : ", " + attention) + ", batch " + text(batch) +
-                             ", " + (decode ? "context " + text(context) : text(tokens) + " tokens");
+            measured.label = measured.family + (attention.empty() ? "" : ", " + attention) + ", batch " + whole(batch) +
+                             ", " + (decode ? "context " + whole(context) : whole(tokens) + " tokens");
             measured.seconds = *time * 1e-3;
             Step step{.model = lowered,
                       .step = decode ? model::decode_step(batch, context)

@@ -6,10 +6,6 @@
 namespace roofline::assess {
 namespace {
 
-std::string text(double value) {
-    return std::to_string(static_cast<long long>(value));
-}
-
 std::string read(const RowContext& row, Measurement& into) {
     const double batch = row.size("batch");
     const double queries = row.size("q_len");
@@ -54,9 +50,9 @@ std::string read(const RowContext& row, Measurement& into) {
     }
     // Heads that no matrix instruction divides take another, much slower path in most kernels.
     if (std::fmod(dim, 16.0) != 0.0) into.stack += ", odd heads";
-    into.family = text(heads) + "/" + text(kv_heads) + "x" + text(dim);
-    into.label = "batch " + text(batch) + ", " + text(queries) + " queries, " + text(keys) + " keys, " + text(heads) +
-                 "/" + text(kv_heads) + " heads of " + text(dim);
+    into.family = whole(heads) + "/" + whole(kv_heads) + "x" + whole(dim);
+    into.label = "batch " + whole(batch) + ", " + whole(queries) + " queries, " + whole(keys) + " keys, " +
+                 whole(heads) + "/" + whole(kv_heads) + " heads of " + whole(dim);
     return {};
 }
 

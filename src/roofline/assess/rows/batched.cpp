@@ -8,10 +8,6 @@ namespace {
 constexpr double latent = 512.0;
 constexpr double head_dim = 128.0;
 
-std::string text(double value) {
-    return std::to_string(static_cast<long long>(value));
-}
-
 std::string read(const RowContext& row, Measurement& into) {
     const double heads = row.size("heads");
     const double tokens = row.size("tokens");
@@ -32,9 +28,9 @@ std::string read(const RowContext& row, Measurement& into) {
     kernel.output_bytes = 2.0 * heads * kernel.rows * kernel.cols;
     into.calls = {call_of(row.device, "batched_gemm", *type, kernel)};
     into.stack = lower_case(row.text("framework"));
-    into.family = text(heads);
+    into.family = whole(heads);
     into.label =
-        text(tokens) + " tokens, " + text(heads) + " heads, " + text(kernel.inner) + " to " + text(kernel.cols);
+        whole(tokens) + " tokens, " + whole(heads) + " heads, " + whole(kernel.inner) + " to " + whole(kernel.cols);
     return {};
 }
 

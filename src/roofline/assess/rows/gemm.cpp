@@ -4,10 +4,6 @@
 namespace roofline::assess {
 namespace {
 
-std::string text(double value) {
-    return std::to_string(static_cast<long long>(value));
-}
-
 std::string read(const RowContext& row, Measurement& into) {
     const double m = row.size("m");
     const double n = row.size("n");
@@ -28,8 +24,8 @@ std::string read(const RowContext& row, Measurement& into) {
     into.calls = {call_of(row.device, "gemm", *type, kernel)};
     // Everyone calls the same library for bf16; narrower types differ in who quantises the activations, and how.
     into.stack = into.type == "bf16" ? std::string() : lower_case(row.text("framework"));
-    into.family = text(n) + "x" + text(k);
-    into.label = "m " + text(m) + ", n " + text(n) + ", k " + text(k);
+    into.family = whole(n) + "x" + whole(k);
+    into.label = "m " + whole(m) + ", n " + whole(n) + ", k " + whole(k);
     return {};
 }
 

@@ -11,10 +11,6 @@ namespace {
 constexpr double convolution = 4.0;  // taps
 constexpr double chunk = 64.0;
 
-std::string text(double value) {
-    return std::to_string(static_cast<long long>(value));
-}
-
 /// Groups and state size of the Mamba-2 models that were timed: the tables give only heads and hidden width.
 std::string mamba_channels(const RowContext& row, double& channels) {
     const double heads = row.size("heads");
@@ -43,8 +39,8 @@ std::string read(const RowContext& row, Measurement& into) {
         kernel.output_bytes = (plain ? 10.0 : 1.0) * elements;
         kernel.flops = 2.0 * elements;
         kernel.rows = row.size("m");
-        into.family = text(row.size("k"));
-        into.label = text(row.size("m")) + " x " + text(row.size("k"));
+        into.family = whole(row.size("k"));
+        into.label = whole(row.size("m")) + " x " + whole(row.size("k"));
         into.type = "fp8";
         into.fit_type = "quantise";
     } else {
@@ -57,9 +53,9 @@ std::string read(const RowContext& row, Measurement& into) {
         const double kv_heads = mamba ? 1.0 : row.size("kv_heads");
         if (batch * heads * dim * tokens * queries * kv_heads == 0.0)
             return "a size is missing, or is no whole number up to a billion";
-        into.family = text(heads) + "/" + text(kv_heads) + "x" + text(dim) + "/" + text(row.size("hidden"));
-        into.label = "batch " + text(batch) + ", " + text(queries) + " tokens, " + text(heads) + "/" + text(kv_heads) +
-                     " heads of " + text(dim);
+        into.family = whole(heads) + "/" + whole(kv_heads) + "x" + whole(dim) + "/" + whole(row.size("hidden"));
+        into.label = "batch " + whole(batch) + ", " + whole(queries) + " tokens, " + whole(heads) + "/" +
+                     whole(kv_heads) + " heads of " + whole(dim);
         if (op.find("conv1d") != std::string_view::npos) {
             into.fit_type = "convolution";
             double channels = (2.0 * kv_heads + heads) * dim;

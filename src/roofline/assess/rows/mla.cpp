@@ -8,10 +8,6 @@ constexpr double latent = 576.0;  // cached per token: 512 and a rotary key of 6
 constexpr double value = 512.0;
 constexpr double hidden = 7168.0;
 
-std::string text(double number) {
-    return std::to_string(static_cast<long long>(number));
-}
-
 /// TensorRT-LLM's one name stands for three kernels, by generation.
 std::string family_of(const RowContext& row, const std::string& framework) {
     const std::string kernel = lower_case(row.text("kernel"));
@@ -97,9 +93,9 @@ std::string read(const RowContext& row, Measurement& into) {
         into.stack = decode ? framework + "/" + family : framework;
     }
     into.calls = {call_of(row.device, class_name, type, kernel)};
-    into.family = text(heads);
-    into.label = "batch " + text(batch) + ", " + text(queries) + " queries, " + text(keys) + " keys, " + text(heads) +
-                 " heads, " + std::string(row.text("kv_dtype")) + " cache";
+    into.family = whole(heads);
+    into.label = "batch " + whole(batch) + ", " + whole(queries) + " queries, " + whole(keys) + " keys, " +
+                 whole(heads) + " heads, " + std::string(row.text("kv_dtype")) + " cache";
     return {};
 }
 

@@ -36,10 +36,6 @@ constexpr double most_tokens = 1e9;
 // does not come from memory when they are small beside it; none when they fill it.
 constexpr double warm = 0.7;
 
-std::string text(double value) {
-    return std::to_string(static_cast<long long>(value));
-}
-
 double bytes_per_element(std::string_view format) {
     return bits_per_element(*find_format(format)) / 8.0;
 }
@@ -150,9 +146,9 @@ std::string read(const RowContext& row, Measurement& into) {
                   call_of(row.device, "expert_product", type->engine, down)};
     into.stack = lower_case(row.text("framework")) + "/" + std::string(family);
     into.fit_type = type->fit_type;
-    into.family = text(hidden) + "x" + text(inter) + "x" + text(experts);
-    into.label = text(tokens) + " tokens, " + text(hidden) + " x " + text(inter) + ", " + text(chosen) + " of " +
-                 text(experts) + " experts, tp " + text(moe_tp) + ", ep " + text(moe_ep) + ", " +
+    into.family = whole(hidden) + "x" + whole(inter) + "x" + whole(experts);
+    into.label = whole(tokens) + " tokens, " + whole(hidden) + " x " + whole(inter) + ", " + whole(chosen) + " of " +
+                 whole(experts) + " experts, tp " + whole(moe_tp) + ", ep " + whole(moe_ep) + ", " +
                  std::string(row.text("distribution"));
     return {};
 }

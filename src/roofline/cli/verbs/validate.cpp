@@ -202,6 +202,17 @@ io::OrderedJson json_of(const Judged& judged, bool per_row) {
                  {"calibration", expected.source}});
         }
     }
+    if (per_row) {
+        json["refused_rows"] = io::OrderedJson::array();
+        for (const assess::Refusal& row : judged.measured.refused) {
+            json["refused_rows"].push_back({{"file", row.file},
+                                            {"line", row.line},
+                                            {"device", row.device},
+                                            {"kind", row.kind},
+                                            {"dtype", row.type},
+                                            {"reason", row.reason}});
+        }
+    }
     json["notes"] = judged.measured.notes;
     return json;
 }
@@ -270,6 +281,12 @@ std::string text_of(const Judged& judged, const Options& options) {
     if (options.per_row) {
         text += title("Row by row");
         text += spell(rows_table(judged));
+        text += title("Each row refused");
+        render::Table table{
+            {{"place", Align::left}, {"device", Align::left}, {"kind", Align::left}, {"why", Align::left}}, {}};
+        for (const assess::Refusal& row : judged.measured.refused)
+            table.rows.push_back({fmt::format("{}:{}", row.file, row.line), row.device, row.kind, row.reason});
+        text += spell(table);
     }
     if (!judged.measured.notes.empty()) text += "\n";
     for (const std::string& note : judged.measured.notes)
