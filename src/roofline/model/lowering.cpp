@@ -108,10 +108,10 @@ DType Lowering::compute(Role role) const {
                                  : types_.of(group_layers_.front(), role).compute();
 }
 
-std::string Lowering::attention_label() const {
+std::string Lowering::attention_label(double head_dim) const {
     const std::string own(name(types_.attention));
     const std::string cache(name(types_.kv.value));
-    return own == cache ? own : own + "/" + cache;
+    return (own == cache ? own : own + "/" + cache) + (head_dim > 128.0 ? ", wide heads" : "");
 }
 
 std::string Lowering::weight_format(Role role) const {
@@ -265,7 +265,7 @@ Operator& Lowering::core(const Core& c) {
     op.activation_bytes = Form(stream_bytes(c.heads * (c.key_dim + c.value_dim)), rows);
     note_width(stream_bytes(c.heads * (c.key_dim + c.value_dim)));
     op.extent = {.pattern = c.latent ? Pattern::latent : Pattern::attention,
-                 .weights = attention_label(),
+                 .weights = attention_label(c.key_dim),
                  .keys = key,
                  .window = c.reach.local && c.reach.top != Reach::everything ? c.reach.top : 0.0,
                  .heads = c.heads,

@@ -124,7 +124,7 @@ class Lowering {
     double bias_bytes(Role role, double count) const;
     DType compute(Role role) const;
     std::string weight_format(Role role) const;
-    std::string attention_label() const;  // "bf16", "bf16/fp8": the computation and the cache
+    std::string attention_label(double head_dim) const;  // "bf16", "bf16/fp8": the computation and the cache
     DType activation(Role role) const;
     void note_width(double bytes_per_token);
     void lower_embedding();

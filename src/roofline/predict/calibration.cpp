@@ -68,10 +68,12 @@ std::vector<std::string_view> related_types(std::string_view type) {
         }
     };
     // "mxfp4/bf16": weights in one type, the computation in another.
-    const std::string_view weights = type.substr(0, type.find('/'));
-    then({weights});
+    // "bf16/fp8, wide heads": what kernels do the same work in another way.
+    const std::string_view plain = type.substr(0, type.find(','));
+    const std::string_view weights = plain.substr(0, plain.find('/'));
+    then({plain, weights});
     if (const Format* format = find_format(weights)) {
-        const bool narrow = type.find('/') == std::string_view::npos && !format->weight_only;
+        const bool narrow = plain.find('/') == std::string_view::npos && !format->weight_only;
         if (format->value == DType::int4) then({"int4"});
         if (narrow && format->value == DType::fp4) then({"nvfp4", "mxfp4", "mxfp4/fp8", "fp8_block", "fp8"});
         if (narrow && (format->value == DType::fp8 || format->value == DType::int8)) then({"fp8", "fp8_block", "int8"});

@@ -89,6 +89,7 @@ OneOperator attention(const AttentionQuestion& q) {
     op.kernel.value_dim = q.head_dim;
     if (!q.scores_in_memory) op.kernel_class = q.query_length == 1.0 ? "attention_decode" : "attention_prefill";
     op.type = name(op.work.type);
+    if (q.head_dim > 128.0) op.type += ", wide heads";
     return op;
 }
 

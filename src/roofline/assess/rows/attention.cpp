@@ -38,6 +38,7 @@ std::string read(const RowContext& row, Measurement& into) {
     kernel.key_dim = kernel.value_dim = dim;
     into.calls = {call_of(row.device, decode ? "attention_decode" : "attention_prefill", *type, kernel)};
     into.fit_type = kv == into.type ? into.type : into.type + "/" + kv;
+    if (dim > 128.0) into.fit_type += ", wide heads";  // other kernels, which no longer keep all of a head at hand
     // PyTorch offers several kernels, and the row names one; engines have made their choice.
     const std::string framework = lower_case(row.text("framework"));
     into.stack = framework == "pytorch" ? std::string(row.text("kernel")) : framework;

@@ -9,7 +9,7 @@
 namespace roofline::predict {
 namespace {
 
-constexpr std::array<Constant, 7> constants = {{
+constexpr std::array<Constant, 8> constants = {{
     {"startup", "us", 7.0, 1.0, 100.0, "launch to the first useful byte, and the small kernels around this one"},
     {"combine", "us", 2.0, 0.1, 100.0, "to merge the parts of a split context"},
     {"efficiency", "fraction", 0.92, 0.1, 1.0, "of memory bandwidth while the keys and values stream"},
@@ -17,6 +17,7 @@ constexpr std::array<Constant, 7> constants = {{
     {"ramp", "us", 6.0, 0.3, 80.0, "lost before the stream is at full speed"},
     {"splits", "blocks", 48.0, 1.0, 256.0, "that one context is cut into at most"},
     {"plain", "fraction", 0.98, 0.2, 1.0, "of the efficiency where no heads share keys: vector kernels"},
+    {"key", "ns", 0.3, 0.01, 30.0, "of a multiprocessor for each key of a KV head, however short: its softmax"},
 }};
 
 constexpr double split_keys = 1024.0;       // a context this long is split enough to pay half of the combining
@@ -42,6 +43,7 @@ double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
         // A block alone has its share of the bandwidth, however idle the other multiprocessors are.
         const double parts = std::min(c[5], std::max(1.0, 1.0 / fill));
         stream = std::max(stream, full_speed / (fill * parts));
+        if (m.units > 0.0) stream += c[7] * 1e-9 * blocks * k.keys / m.units;
         activations = (k.input_bytes + k.output_bytes) / m.bandwidth;
     }
     double compute = 0.0;
