@@ -34,7 +34,7 @@ Result<assess::Measurements> load_measured(const std::vector<std::string>& files
     }
     for (const std::string& named : files) {
         for (const std::string& file : is_folder(named) ? tables_in(named) : std::vector<std::string>{named}) {
-            const auto text = read_text(file);
+            const auto text = read_text(file, std::size_t{2} << 30U);  // tables of millions of rows are real
             if (!text) return std::unexpected(text.error());
             if (auto read = assess::read_measured(*text, file, measured); !read) return std::unexpected(read.error());
         }
