@@ -4,11 +4,12 @@
 #                 LINK fmt::fmt-header-only ...  libraries from outside
 #                 REGISTRIES families            subfolders listed in roofline/NAME/SUBFOLDER.inc (Registry.cmake)
 #                 EXCLUDE main.cpp               files that belong to another target
+#                 PRECOMPILE                     compile the slow headers of libraries once for all its files
 #                 EXCEPTIONS)                    compile with exceptions; the portable rooms do without
 #
 # A room that has no source file (yet, or because it is all headers) becomes an INTERFACE library.
 function(roofline_room)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "EXCEPTIONS" "NAME" "DEPENDS;LINK;REGISTRIES;EXCLUDE")
+    cmake_parse_arguments(PARSE_ARGV 0 arg "EXCEPTIONS;PRECOMPILE" "NAME" "DEPENDS;LINK;REGISTRIES;EXCLUDE")
     set(target "roofline_${arg_NAME}")
     set(folder "src/roofline/${arg_NAME}")
 
@@ -24,6 +25,9 @@ function(roofline_room)
         target_link_libraries(${target} PRIVATE roofline_options)
         if(ROOFLINE_SANITIZE)
             target_compile_options(${target} PRIVATE ${ROOFLINE_SANITIZE_FLAGS})
+        endif()
+        if(arg_PRECOMPILE)
+            target_precompile_headers(${target} PRIVATE ${ROOFLINE_SLOW_HEADERS})
         endif()
         if(NOT arg_EXCEPTIONS)
             target_compile_options(${target} PRIVATE -fno-exceptions)

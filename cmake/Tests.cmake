@@ -15,16 +15,32 @@ function(roofline_test_executable NAME)
     target_link_libraries(${NAME} PRIVATE
         roofline_assess roofline_render roofline_io roofline_predict roofline_model roofline_core roofline_options
         nlohmann_json::nlohmann_json fmt::fmt-header-only GTest::gmock GTest::gmock_main GTest::gtest)
-    target_compile_definitions(${NAME} PRIVATE
-        "ROOFLINE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\""
-        "ROOFLINE_BINARY=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/roofline${CMAKE_EXECUTABLE_SUFFIX}\"")
+    target_include_directories(${NAME} PRIVATE "${ROOFLINE_GENERATED_DIR}")
     if(ROOFLINE_SANITIZE)
         target_compile_definitions(${NAME} PRIVATE ROOFLINE_SANITIZED)
     endif()
     # Optimising tests costs minutes of building and saves no time in running them.
     target_compile_options(${NAME} PRIVATE -O0)
-    gtest_discover_tests(${NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+    target_precompile_headers(${NAME} PRIVATE ${ROOFLINE_SLOW_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
+    if(ROOFLINE_SANITIZE)
+        # A process a test is pleasant to work with; starting a sanitized one takes longer than most tests.
+        set(shards 8)
+        math(EXPR last "${shards} - 1")
+        foreach(shard RANGE ${last})
+            add_test(NAME "${NAME}.${shard}" COMMAND ${NAME} --gtest_brief=1)
+            set_tests_properties("${NAME}.${shard}" PROPERTIES TIMEOUT 1200
+                ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard}")
+        endforeach()
+    else()
+        gtest_discover_tests(${NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+    endif()
 endfunction()
+
+# Where tests find the project and its program. A header, so that only the few that ask depend on the place.
+file(CONFIGURE OUTPUT "${ROOFLINE_GENERATED_DIR}/places.hpp" CONTENT [[#pragma once
+#define ROOFLINE_SOURCE_DIR "@PROJECT_SOURCE_DIR@"
+#define ROOFLINE_BINARY "@CMAKE_RUNTIME_OUTPUT_DIRECTORY@/roofline@CMAKE_EXECUTABLE_SUFFIX@"
+]] @ONLY)
 
 file(GLOB_RECURSE ROOFLINE_TEST_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*.cpp")
 list(FILTER ROOFLINE_TEST_SOURCES EXCLUDE REGEX "/tests/(must_not_compile|cli)/")

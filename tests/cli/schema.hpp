@@ -15,6 +15,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "places.hpp"
+
 namespace roofline::cli::testing {
 
 using Json = nlohmann::json;

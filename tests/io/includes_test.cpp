@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "places.hpp"
+
 namespace roofline {
 namespace {
 
