@@ -59,7 +59,7 @@ std::string_view name(Engine engine) {
 }
 
 std::string_view name(Level level) {
-    static constexpr std::array<std::string_view, level_count> names = {"memory", "cache", "host", "peer"};
+    static constexpr std::array<std::string_view, level_count> names = {"memory", "cache", "host", "peer", "network"};
     return names[index(level)];
 }
 

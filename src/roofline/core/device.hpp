@@ -38,11 +38,12 @@ constexpr std::size_t index(Engine engine) {
 }
 std::string_view name(Engine engine);
 
-/// Places that bytes move through. `memory` is the main one whatever its technology; `host` and `peer` are reached
-/// over a link, per direction.
-enum class Level { memory, cache, host, peer };
-inline constexpr std::size_t level_count = 4;
-inline constexpr std::array<Level, level_count> all_levels = {Level::memory, Level::cache, Level::host, Level::peer};
+/// Places that bytes move through. `memory` is the main one whatever its technology; `host`, `peer` (devices of the
+/// same node) and `network` (other nodes) are reached over a link, per direction.
+enum class Level { memory, cache, host, peer, network };
+inline constexpr std::size_t level_count = 5;
+inline constexpr std::array<Level, level_count> all_levels = {Level::memory, Level::cache, Level::host, Level::peer,
+                                                              Level::network};
 constexpr std::size_t index(Level level) {
     return static_cast<std::size_t>(level);
 }
@@ -51,9 +52,10 @@ std::string_view name(Level level);
 struct MemoryLevel {
     std::string technology;
     std::optional<Figure> capacity;
-    std::optional<Figure> bandwidth;  // per direction for host and peer
+    std::optional<Figure> bandwidth;  // per direction for links
     std::string topology;             // of the peer link: switch, mesh, torus3d ...
     int links = 0;                    // of the peer link, where it is a bundle
+    int devices = 0;                  // that the peer link joins; 0: not published
 };
 
 using Rates = std::array<std::optional<Figure>, dtype_count>;

@@ -4,13 +4,14 @@
 namespace roofline {
 
 enum class Pattern {
-    stream,     // element-wise work, norms, copies, gathers: bytes in, bytes out
-    product,    // rows x weights
-    experts,    // many small products, one for each expert that is touched
-    attention,  // queries against cached keys and values
-    latent,     // the same against one compressed entry that all heads share
-    scan,       // a recurrence along the tokens
-    step,       // a whole forward pass
+    stream,      // element-wise work, norms, copies, gathers: bytes in, bytes out
+    product,     // rows x weights
+    experts,     // many small products, one for each expert that is touched
+    attention,   // queries against cached keys and values
+    latent,      // the same against one compressed entry that all heads share
+    scan,        // a recurrence along the tokens
+    collective,  // several devices exchange or add up what they hold
+    step,        // a whole forward pass
 };
 
 }  // namespace roofline

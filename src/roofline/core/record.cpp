@@ -11,8 +11,8 @@ std::string_view name(Group group) {
 }
 
 std::string_view name(Kind kind) {
-    static constexpr std::array<std::string_view, 9> names = {"gemm", "attention", "norm", "elementwise", "gather",
-                                                              "scan", "select",    "copy", "other"};
+    static constexpr std::array<std::string_view, 10> names = {"gemm", "attention", "norm", "elementwise", "gather",
+                                                               "scan", "select",    "copy", "collective",  "other"};
     return names[static_cast<std::size_t>(kind)];
 }
 

@@ -20,7 +20,7 @@ constexpr std::size_t index(Group group) {
 std::string_view name(Group group);
 
 /// What kind of kernel does it.
-enum class Kind { gemm, attention, norm, elementwise, gather, scan, select, copy, other };
+enum class Kind { gemm, attention, norm, elementwise, gather, scan, select, copy, collective, other };
 std::string_view name(Kind kind);
 
 enum class Origin { predicted, measured, traced };

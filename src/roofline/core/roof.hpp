@@ -51,7 +51,8 @@ struct RoofTime {
 /// F1: the time of an operator is that of its slowest resource.
 inline RoofTime time_under(const Work& work, const Roofs& roofs) {
     RoofTime slowest{Seconds(work.flops.value * roofs.flop_cost(work.engine, work.type)), Bound::compute};
-    constexpr std::array<Bound, level_count> bound_of = {Bound::memory, Bound::cache, Bound::link, Bound::link};
+    constexpr std::array<Bound, level_count> bound_of = {Bound::memory, Bound::cache, Bound::link, Bound::link,
+                                                         Bound::link};
     for (std::size_t level = 0; level < level_count; ++level) {
         const Seconds time(work.bytes[level].value * roofs.seconds_per_byte[level]);
         if (time > slowest.time) slowest = {time, bound_of[level]};

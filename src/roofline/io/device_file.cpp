@@ -111,7 +111,7 @@ class Reader {
 
     void levels(Fields& file, std::string_view key, std::initializer_list<Level> allowed) {
         for (Fields& entry : file.children(key)) {
-            allow(entry, {"id", "technology", "capacity", "bandwidth", "topology", "links"});
+            allow(entry, {"id", "technology", "capacity", "bandwidth", "topology", "links", "devices"});
             const std::string id = entry.text("id");
             const auto level =
                 std::find_if(allowed.begin(), allowed.end(), [&](Level candidate) { return name(candidate) == id; });
@@ -126,6 +126,7 @@ class Reader {
             result.bandwidth = figure(entry, "bandwidth", Dimension::bytes_per_second);
             result.topology = entry.text_or("topology", "");
             result.links = static_cast<int>(entry.count_or("links", 0.0));
+            result.devices = static_cast<int>(entry.count_or("devices", 0.0));
         }
     }
 
@@ -192,7 +193,7 @@ Result<Device> read_device(std::string_view text, std::string_view file) {
     device.multiprocessors = reader.figure(fields, "multiprocessors", Dimension::count);
     device.matrix_tile = reader.figure(fields, "matrix_tile", Dimension::count);
     reader.levels(fields, "memory", {Level::memory, Level::cache, Level::host});
-    reader.levels(fields, "links", {Level::peer});
+    reader.levels(fields, "links", {Level::peer, Level::network});
     device.power = reader.figure(fields, "power", Dimension::watts);
     reader.ceilings(fields);
     if (!problem && device.bandwidth(Level::memory) == nullptr)
@@ -228,7 +229,8 @@ OrderedJson write_device(const Device& device) {
         if (found->bandwidth) entry["bandwidth"] = figure_json(*found->bandwidth, "B/s");
         if (!found->topology.empty()) entry["topology"] = found->topology;
         if (found->links > 0) entry["links"] = found->links;
-        json[level == Level::peer ? "links" : "memory"].push_back(entry);
+        if (found->devices > 0) entry["devices"] = found->devices;
+        json[level == Level::peer || level == Level::network ? "links" : "memory"].push_back(entry);
     }
     if (device.power) json["power"] = figure_json(*device.power, "W");
     for (const auto& [path, ceiling] : device.ceilings) {

@@ -17,6 +17,8 @@ struct Machine {
     double cache = 0.0;        // bytes of the last-level cache; 0: unknown
     double units = 0.0;        // multiprocessors; 0: unknown
     double tile = 0.0;         // side of a systolic array, which pads what it multiplies; 0: none
+    double link = 0.0;         // byte/s per direction to the other devices of the node, of each device
+    double network = 0.0;      // byte/s per direction to other nodes, of each device
 
     bool operator==(const Machine&) const = default;
 };
@@ -49,6 +51,13 @@ struct Kernel {
     double kv_heads = 0.0;
     double key_dim = 0.0;
     double value_dim = 0.0;
+
+    // Collectives: each rank's message (core/collective.hpp says what that is), and what must cross each link of it.
+    double ranks = 0.0;
+    double nodes = 1.0;
+    double message_bytes = 0.0;
+    double link_bytes = 0.0;
+    double network_bytes = 0.0;
 
     // A whole step: what its kernels come to one by one.
     double launches = 0.0;

@@ -1,0 +1,51 @@
+#include "roofline/core/collective.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace roofline {
+namespace {
+
+/// Hops that a byte takes on average between two devices of a torus: a quarter of the way round in each dimension.
+double torus_hops(double ranks, int dimensions) {
+    if (dimensions <= 0 || ranks <= 1.0) return 1.0;
+    const double side = dimensions == 1 ? ranks : dimensions == 2 ? std::sqrt(ranks) : std::cbrt(ranks);
+    return std::max(1.0, dimensions * side / 4.0);
+}
+
+}  // namespace
+
+std::string_view name(Collective collective) {
+    static constexpr std::array<std::string_view, collective_count> names = {
+        "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_receive"};
+    return names[static_cast<std::size_t>(collective)];
+}
+
+LinkTraffic compulsory_traffic(Collective collective, const RankGroup& group, const Wiring& wiring) {
+    if (group.ranks <= 1.0) return {};
+    const double local = group.per_node();
+    const double others_here = (local - 1.0) / local;
+    const double other_nodes = (group.nodes - 1.0) / group.nodes;
+    switch (collective) {
+        case Collective::all_reduce: {
+            // Reduce-scatter in the node, all-reduce of each shard between nodes, all-gather in the node. Through a
+            // switch that adds, each rank sends what it has once and receives the sum once.
+            const double ring = 2.0 * others_here;
+            const double peer = wiring.reduces_in_switch ? std::min(ring, 1.0) : ring;
+            return {peer, 2.0 * other_nodes / local};
+        }
+        case Collective::all_gather:
+        case Collective::reduce_scatter:
+            return {others_here, other_nodes / local};
+        case Collective::all_to_all: {
+            const double stays_here = (local - 1.0) / group.ranks;
+            const double leaves = (group.ranks - local) / group.ranks;
+            return {stays_here * torus_hops(local, wiring.torus_dimensions), leaves};
+        }
+        case Collective::send_receive:
+            return group.nodes > 1.0 ? LinkTraffic{0.0, 1.0} : LinkTraffic{1.0, 0.0};
+    }
+    return {};
+}
+
+}  // namespace roofline
