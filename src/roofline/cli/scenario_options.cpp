@@ -7,19 +7,11 @@
 #include "roofline/cli/output.hpp"
 #include "roofline/io/names.hpp"
 #include "roofline/model/lowering.hpp"
-#include "roofline/model/parameters_only.hpp"
 
 namespace roofline::cli {
 namespace {
 
 constexpr double most_tokens = 1e9;
-
-/// Number types as asked for on the command line; empty where the checkpoint decides.
-struct TypeChoice {
-    const Format* weights = nullptr;
-    const Format* activations = nullptr;
-    const Format* kv = nullptr;
-};
 
 Result<const Format*> format_named(std::string_view option, const std::string& text) {
     if (const Format* format = find_format(text)) return format;
@@ -31,8 +23,8 @@ Result<const Format*> format_named(std::string_view option, const std::string& t
 
 /// --dtype means all three, as far as that makes sense: weight-only formats leave activations alone, and nobody keeps a
 /// KV cache in a 4-bit weight format.
-Result<TypeChoice> choose_types(const ScenarioOptions& options) {
-    TypeChoice choice;
+Result<predict::TypeChoice> choose_types(const ScenarioOptions& options) {
+    predict::TypeChoice choice;
     if (!options.dtype.empty()) {
         const auto format = format_named("--dtype", options.dtype);
         if (!format) return std::unexpected(format.error());
@@ -67,46 +59,6 @@ Result<TypeChoice> choose_types(const ScenarioOptions& options) {
         return fail(fmt::format("--activation-dtype: {} is a format for weights only", choice.activations->name));
     }
     return choice;
-}
-
-void apply_types(const TypeChoice& choice, model::TypePlan& plan, std::string& summary,
-                 std::vector<std::string>& notes) {
-    if (choice.weights != nullptr) {
-        const DType activation =
-            choice.activations != nullptr ? choice.activations->value : model::stream_type(plan.stream);
-        const Format kv = choice.kv != nullptr ? *choice.kv : plan.kv;
-        plan = model::uniform_plan(plan.layers.size(), *choice.weights, activation, kv);
-        summary = choice.weights->name;
-        if (!choice.weights->note.empty())
-            notes.push_back(fmt::format("{}: {}", choice.weights->name, choice.weights->note));
-        return;
-    }
-    if (choice.activations != nullptr) {
-        const DType activation = choice.activations->value;
-        const auto change = [&](model::RoleTypes& roles) {
-            for (std::size_t role = 0; role < model::role_count; ++role) {
-                if (bits(activation) >= 16 || model::usually_quantised(static_cast<model::Role>(role)))
-                    roles[role].activation = activation;
-            }
-        };
-        change(plan.outside);
-        for (model::RoleTypes& roles : plan.layers) change(roles);
-        plan.stream = model::stream_type(activation);
-        plan.attention = plan.stream;
-    }
-    if (choice.kv != nullptr) plan.kv = *choice.kv;
-}
-
-std::string activation_summary(const model::TypePlan& plan) {
-    std::vector<std::string_view> seen;
-    for (const model::RoleTypes& layer : plan.layers) {
-        for (std::size_t role = 0; role < model::role_count; ++role) {
-            if (!model::usually_quantised(static_cast<model::Role>(role))) continue;
-            const std::string_view type = name(layer[role].activation);
-            if (std::find(seen.begin(), seen.end(), type) == seen.end()) seen.push_back(type);
-        }
-    }
-    return fmt::format("{}", fmt::join(seen, " + "));
 }
 
 Result<predict::Workload> read_workload(const ScenarioOptions& options) {
@@ -194,6 +146,7 @@ void ScenarioOptions::add_to(CLI::App& app) {
         ->check(CLI::IsMember({"auto", "absorbed", "expanded"}))
         ->capture_default_str();
     add_execution_options(app, profile, calibration);
+    deployment.add_to(app);
     app.add_option("--set", settings,
                    "Change a figure for this run: memory.bandwidth=2x, matrix.bf16=500TFLOP/s, num_hidden_layers=16")
         ->group(how)
@@ -201,7 +154,7 @@ void ScenarioOptions::add_to(CLI::App& app) {
         ->type_name("PATH=VALUE|Nx");
 }
 
-Result<predict::Scenario> ScenarioOptions::load(bool with_settings) const {
+Result<predict::Setup> ScenarioOptions::setup(bool with_settings) const {
     std::vector<io::Setting> changes;
     for (const std::string& text : settings) {
         auto setting = io::parse_setting(text);
@@ -217,43 +170,46 @@ Result<predict::Scenario> ScenarioOptions::load(bool with_settings) const {
         return fail("no MODEL was named (`roofline models` lists the built-in ones)");
     if (device_name.empty()) return fail("no DEVICE was named (`roofline devices` lists the built-in ones)");
 
-    predict::Scenario scenario;
+    predict::Setup setup;
     const auto workload = read_workload(*this);
     if (!workload) return std::unexpected(workload.error());
-    scenario.workload = *workload;
+    setup.workload = *workload;
     const auto types = choose_types(*this);
     if (!types) return std::unexpected(types.error());
+    setup.types = *types;
     auto loaded_device = load_device(device_name);
     if (!loaded_device && !model_name.empty() && load_device(model_name)) {
         return fail(fmt::format("{} is a device: the order is MODEL DEVICE", model_name));
     }
     if (!loaded_device) return std::unexpected(loaded_device.error());
-    scenario.device = std::move(*loaded_device);
+    setup.device = std::move(*loaded_device);
     for (const io::Setting& setting : changes) {
         if (!io::is_device_path(setting.path)) continue;
-        if (auto done = io::apply(setting, scenario.device); !done) return std::unexpected(done.error());
+        if (auto done = io::apply(setting, setup.device); !done) return std::unexpected(done.error());
     }
+    auto spread = deployment.load(setup.device);
+    if (!spread) return std::unexpected(spread.error());
+    setup.lowering.deployment = *spread;
+    if (attention == "unfused") setup.lowering.scores = model::AttentionScores::in_memory;
+    if (latent == "absorbed") setup.lowering.latent = model::LatentMode::absorbed;
+    if (latent == "expanded") setup.lowering.latent = model::LatentMode::expanded;
 
-    auto execution = load_execution(profile, calibration, scenario.device);
+    auto execution = load_execution(profile, calibration, setup.device);
     if (!execution) return std::unexpected(execution.error());
-    scenario.execution = std::move(*execution);
+    setup.execution = std::move(*execution);
 
     if (!parameters.empty()) {
         const auto count = parse_positive("--params", parameters);
         if (!count) return std::unexpected(count.error());
-        model::TypePlan plan =
-            model::uniform_plan(1, plain_format(DType::bf16), DType::bf16, plain_format(DType::bf16));
-        apply_types(*types, plan, scenario.weight_types, scenario.notes);
-        if (scenario.weight_types.empty()) scenario.weight_types = "bf16";
-        scenario.model_name = parameters;
-        scenario.model_title = fmt::format("a model of {} parameters", parameters);
-        scenario.activation_type = activation_summary(plan);
-        scenario.kv_type = "none";
-        scenario.lowered = model::lower_parameters_only(*count, plan);
-        scenario.active_parameters = *count;
-        scenario.notes.emplace_back(
+        setup.parameters = *count;
+        setup.model_name = parameters;
+        setup.model_title = fmt::format("a model of {} parameters", parameters);
+        setup.checkpoint = std::make_shared<const model::TypePlan>(
+            model::uniform_plan(1, plain_format(DType::bf16), DType::bf16, plain_format(DType::bf16)));
+        setup.checkpoint_summary = "bf16";
+        setup.notes.emplace_back(
             "only the number of parameters is known: weights alone count, no attention, no KV cache");
-        return scenario;
+        return setup;
     }
 
     const io::ConfigEdit edit = [&](io::Json& config) -> Result<void> {
@@ -265,21 +221,20 @@ Result<predict::Scenario> ScenarioOptions::load(bool with_settings) const {
     };
     auto loaded = load_model(model_name, edit);
     if (!loaded) return std::unexpected(loaded.error());
-    scenario.model_name = loaded->name;
-    scenario.model_title = loaded->title;
-    scenario.longest_context = loaded->architecture.longest_context;
-    scenario.weight_types = loaded->types_summary;
-    scenario.notes = loaded->notes;
-    apply_types(*types, loaded->types, scenario.weight_types, scenario.notes);
-    scenario.activation_type = activation_summary(loaded->types);
-    scenario.kv_type = loaded->types.kv.name;
-    model::LoweringOptions lowering;
-    if (attention == "unfused") lowering.scores = model::AttentionScores::in_memory;
-    if (latent == "absorbed") lowering.latent = model::LatentMode::absorbed;
-    if (latent == "expanded") lowering.latent = model::LatentMode::expanded;
-    scenario.lowered = model::lower(loaded->architecture, loaded->types, lowering);
-    scenario.active_parameters = model::active_parameters(scenario.lowered, loaded->active_counts);
-    return scenario;
+    setup.model_name = loaded->name;
+    setup.model_title = loaded->title;
+    setup.architecture = std::make_shared<const model::Architecture>(std::move(loaded->architecture));
+    setup.checkpoint = std::make_shared<const model::TypePlan>(std::move(loaded->types));
+    setup.checkpoint_summary = loaded->types_summary;
+    setup.active_counts = loaded->active_counts;
+    setup.notes = loaded->notes;
+    return setup;
+}
+
+Result<predict::Scenario> ScenarioOptions::load(bool with_settings) const {
+    const auto asked = setup(with_settings);
+    if (!asked) return std::unexpected(asked.error());
+    return predict::realise(*asked);
 }
 
 }  // namespace roofline::cli

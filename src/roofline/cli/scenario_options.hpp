@@ -6,9 +6,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "roofline/cli/deployment_options.hpp"
 #include "roofline/core/problem.hpp"
 #include "roofline/io/settings.hpp"
-#include "roofline/predict/report.hpp"
+#include "roofline/predict/setup.hpp"
 
 namespace roofline::cli {
 
@@ -33,9 +34,11 @@ struct ScenarioOptions {
     std::string profile = "engine";
     std::string calibration;
     std::vector<std::string> settings;
+    DeploymentOptions deployment;
 
     void add_to(CLI::App& app);
     /// `with_settings` false: the same question without --set.
+    Result<predict::Setup> setup(bool with_settings = true) const;
     Result<predict::Scenario> load(bool with_settings = true) const;
 };
 

@@ -56,6 +56,7 @@ struct MemoryLevel {
     std::string topology;             // of the peer link: switch, mesh, torus3d ...
     int links = 0;                    // of the peer link, where it is a bundle
     int devices = 0;                  // that the peer link joins; 0: not published
+    bool reduces_in_switch = false;   // switches of the peer link add up what passes through them
 };
 
 using Rates = std::array<std::optional<Figure>, dtype_count>;

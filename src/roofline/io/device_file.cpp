@@ -111,7 +111,8 @@ class Reader {
 
     void levels(Fields& file, std::string_view key, std::initializer_list<Level> allowed) {
         for (Fields& entry : file.children(key)) {
-            allow(entry, {"id", "technology", "capacity", "bandwidth", "topology", "links", "devices"});
+            allow(entry,
+                  {"id", "technology", "capacity", "bandwidth", "topology", "links", "devices", "reduces_in_switch"});
             const std::string id = entry.text("id");
             const auto level =
                 std::find_if(allowed.begin(), allowed.end(), [&](Level candidate) { return name(candidate) == id; });
@@ -127,6 +128,7 @@ class Reader {
             result.topology = entry.text_or("topology", "");
             result.links = static_cast<int>(entry.count_or("links", 0.0));
             result.devices = static_cast<int>(entry.count_or("devices", 0.0));
+            result.reduces_in_switch = entry.flag("reduces_in_switch", false);
         }
     }
 
@@ -230,6 +232,7 @@ OrderedJson write_device(const Device& device) {
         if (!found->topology.empty()) entry["topology"] = found->topology;
         if (found->links > 0) entry["links"] = found->links;
         if (found->devices > 0) entry["devices"] = found->devices;
+        if (found->reduces_in_switch) entry["reduces_in_switch"] = true;
         json[level == Level::peer || level == Level::network ? "links" : "memory"].push_back(entry);
     }
     if (device.power) json["power"] = figure_json(*device.power, "W");

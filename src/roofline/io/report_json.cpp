@@ -39,7 +39,10 @@ OrderedJson record_json(const StageReport& stage, std::size_t i) {
              {{"memory", detail.memory_bytes},
               {"cache", detail.cache_bytes},
               {"weights", detail.weight_bytes},
-              {"kv", detail.kv_bytes}}},
+              {"kv", detail.kv_bytes},
+              {"peer", detail.peer_bytes},
+              {"network", detail.network_bytes},
+              {"host", detail.host_bytes}}},
             {"intensity", finite(detail.intensity)},
             {"bound", name(detail.bound)},
             {"fraction_of_peak", stage.uses[i].of_peak},
@@ -58,7 +61,10 @@ OrderedJson stage_json(const StageReport& stage) {
                          {{"memory", stage.totals.memory_bytes},
                           {"cache", stage.totals.cache_bytes},
                           {"weights", stage.totals.weight_bytes},
-                          {"kv", stage.totals.kv_bytes}}},
+                          {"kv", stage.totals.kv_bytes},
+                          {"peer", stage.totals.peer_bytes},
+                          {"network", stage.totals.network_bytes},
+                          {"host", stage.totals.host_bytes}}},
                         {"intensity", finite(stage.totals.intensity)},
                         {"ridge", finite(stage.ridge.value)},
                         {"bound", name(stage.totals.bound)},
@@ -107,6 +113,7 @@ OrderedJson finite(double value) {
 
 OrderedJson report_json(const predict::Scenario& scenario, const predict::Report& report, const RunInfo& run) {
     const predict::Workload& workload = scenario.workload;
+    const model::Deployment& spread = scenario.deployment;
     OrderedJson json;
     json["schema"] = "roofline.report/1";
     json["run"] = {{"version", ROOFLINE_VERSION}, {"command", run.command}, {"time", run.time}};
@@ -124,7 +131,13 @@ OrderedJson report_json(const predict::Scenario& scenario, const predict::Report
                           {"activation_dtype", scenario.activation_type},
                           {"kv_cache_dtype", scenario.kv_type},
                           {"profile", scenario.execution.profile.name},
-                          {"devices", 1}};
+                          {"devices", static_cast<long long>(spread.devices())},
+                          {"tensor_parallel", static_cast<long long>(spread.tensor)},
+                          {"pipeline_parallel", static_cast<long long>(spread.pipeline)},
+                          {"context_parallel", static_cast<long long>(spread.context)},
+                          {"expert_parallel", static_cast<long long>(spread.experts)},
+                          {"attention_groups", static_cast<long long>(spread.groups)},
+                          {"replicas", static_cast<long long>(spread.replicas)}};
     const predict::Fit& fit = report.fit;
     json["fit"] = {{"weights_bytes", fit.weights.value},
                    {"kv_bytes", fit.kv.value},

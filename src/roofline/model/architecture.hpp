@@ -8,10 +8,16 @@
 #include <vector>
 
 #include "roofline/core/dtype.hpp"
+#include "roofline/core/problem.hpp"
 
 namespace roofline::model {
 
+class Block;
 class Lowering;
+struct Deployment;
+
+/// Immutable, so that an Architecture can be copied like any value.
+using BlockPtr = std::shared_ptr<const Block>;
 
 /// A block of a layer: an attention or FFN kind. Each kind is one file that states its operators; parameters, cache
 /// bytes and flops all follow from that one statement.
@@ -20,10 +26,9 @@ class Block {
     virtual ~Block() = default;
     virtual void lower(Lowering& lowering) const = 0;
     virtual std::string describe() const = 0;
+    /// The same block as one device of a deployment holds it; what cannot be shared evenly is refused.
+    virtual Result<BlockPtr> on_rank(const Deployment& deployment) const = 0;
 };
-
-/// Immutable, so that an Architecture can be copied like any value.
-using BlockPtr = std::shared_ptr<const Block>;
 
 struct LayerKind {
     std::string label;  // "full", "sliding", "dense", "moe": part of operator names where a stack is mixed

@@ -79,13 +79,17 @@ double distinct_experts(double total, double chosen, double tokens) {
 double evaluate(const Feature& feature, std::span<const Sequences> step) {
     if (feature.what == Feature::What::one) return 1.0;
     double sum = 0.0;
+    const auto share = [&](const Sequences& group) {
+        return group.phase == Phase::prefill ? feature.in_prefill : feature.in_decode;
+    };
     if (feature.what == Feature::What::experts || feature.what == Feature::What::rows) {
-        for (const Sequences& group : step) sum += group.count * group.new_tokens;
+        for (const Sequences& group : step) sum += share(group) * group.count * group.new_tokens;
         if (feature.what == Feature::What::rows) return sum < feature.total ? sum : feature.total;
-        return distinct_experts(feature.total, feature.chosen, sum);
+        const double here = feature.held > 0.0 ? feature.held / feature.total : 1.0;
+        return here * distinct_experts(feature.total, feature.chosen, sum);
     }
     for (const Sequences& group : step) {
-        if (counts(feature.who, group)) sum += of_one_group(feature, group);
+        if (counts(feature.who, group)) sum += share(group) * of_one_group(feature, group);
     }
     return sum;
 }

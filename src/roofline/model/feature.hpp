@@ -49,6 +49,10 @@ struct Feature {
     Reach reach = {};
     double total = 0.0;   // experts, rows: how many there are
     double chosen = 0.0;  // experts: how many a token uses
+    double held = 0.0;    // experts: how many of them are on this device; 0: all
+    // What a deployment makes of the step on one device: its share of the sequences' work, or the work of several.
+    double in_prefill = 1.0;
+    double in_decode = 1.0;
 
     bool operator==(const Feature&) const = default;
 };

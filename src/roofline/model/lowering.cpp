@@ -43,9 +43,12 @@ Lowering::Lowering(const Architecture& architecture, const TypePlan& types, cons
 }
 
 Lowered Lowering::run() && {
-    lower_embedding();
+    if (first_stage()) lower_embedding();
     lower_layers();
-    lower_head();
+    lower_hand_over();
+    if (last_stage()) lower_head();
+    lowered_.host_weights = deployment().host_weights;
+    lowered_.host_kv = deployment().host_kv;
     return std::move(lowered_);
 }
 
@@ -61,26 +64,53 @@ int Lowering::feature(const Feature& wanted) {
     return static_cast<int>(found - features.begin());
 }
 
+// Devices that share a context split the new tokens of a prefill, and the cache that a decoded token looks at; a
+// decoded token itself passes all of them.
+
 int Lowering::tokens(const Who& who) {
-    return feature({.what = Feature::What::tokens, .who = who, .reach = {}});
+    return feature({.what = Feature::What::tokens, .who = who, .reach = {}, .in_prefill = 1.0 / deployment().context});
+}
+
+int Lowering::normed_tokens() {
+    if (!deployment().sequence_parallel) return tokens();
+    const double share = 1.0 / deployment().tensor;
+    return feature({.what = Feature::What::tokens,
+                    .who = {},
+                    .reach = {},
+                    .in_prefill = share / deployment().context,
+                    .in_decode = share});
 }
 int Lowering::sequences(const Who& who) {
     return feature({.what = Feature::What::sequences, .who = who, .reach = {}});
 }
 int Lowering::pairs(const Reach& reach, const Who& who) {
-    return feature({.what = Feature::What::pairs, .who = who, .reach = reach});
+    const double share = 1.0 / deployment().context;
+    return feature({.what = Feature::What::pairs, .who = who, .reach = reach, .in_prefill = share, .in_decode = share});
 }
 int Lowering::keys(const Reach& reach, const Who& who) {
-    return feature({.what = Feature::What::keys, .who = who, .reach = reach});
+    return feature({.what = Feature::What::keys, .who = who, .reach = reach, .in_decode = 1.0 / deployment().context});
 }
 int Lowering::rectangle(const Reach& reach, const Who& who) {
-    return feature({.what = Feature::What::rectangle, .who = who, .reach = reach});
+    const double share = 1.0 / deployment().context;
+    return feature(
+        {.what = Feature::What::rectangle, .who = who, .reach = reach, .in_prefill = share, .in_decode = share});
 }
 int Lowering::entries(const Reach& reach) {
-    return feature({.what = Feature::What::entries, .who = {}, .reach = {.ratio = reach.ratio}});
+    return feature({.what = Feature::What::entries,
+                    .who = {},
+                    .reach = {.ratio = reach.ratio},
+                    .in_prefill = 1.0 / deployment().context});
 }
-int Lowering::experts(double total, double chosen) {
-    return feature({.what = Feature::What::experts, .who = {}, .reach = {}, .total = total, .chosen = chosen});
+int Lowering::experts(double total, double chosen, double held) {
+    // The tokens of all groups come to the same experts.
+    return feature({.what = Feature::What::experts,
+                    .who = {},
+                    .reach = {},
+                    .total = total,
+                    .chosen = chosen,
+                    .held = held,
+                    .in_prefill = deployment().groups / deployment().context,
+                    .in_decode = deployment().groups});
 }
 
 // ---- types of the layers being lowered
@@ -194,19 +224,19 @@ Operator& Lowering::product(const Product& p) {
 Operator& Lowering::expert_product(const ExpertProduct& p) {
     Operator& op = add(p.name, Kind::gemm, Group::moe);
     const int rows = tokens();
-    const int distinct = experts(p.total, p.chosen);
+    const int distinct = experts(p.total, p.chosen, p.held);
     const double cells = p.inner * p.cols;
     const double one = weight_bytes(p.role, p.inner, p.cols) + bias_bytes(p.role, p.bias);
     op.engine = Engine::matrix;
     op.type = compute(p.role);
     op.role = p.role;
-    op.flops = Form(2.0 * cells * p.chosen, rows);  // F11: k experts per token compute, whatever the batch
-    op.parameters = p.total * (cells + p.bias);
+    op.flops = Form(2.0 * cells * p.slots, rows);  // F11: k experts per token compute, whatever the batch
+    op.parameters = p.held * (cells + p.bias);
     op.active_parameters = p.chosen * (cells + p.bias);
-    op.stored_bytes = p.total * one;
+    op.stored_bytes = p.held * one;
     op.weight_bytes = Form(one, distinct);  // F22: but only distinct ones are read
-    const double inputs = p.input_per_expert ? p.chosen : 1.0;
-    const double moved = inputs * p.inner * bits(activation(p.role)) / 8.0 + stream_bytes(p.cols * p.chosen);
+    const double inputs = p.input_per_expert ? p.slots : std::min(p.slots, deployment().groups);
+    const double moved = inputs * p.inner * bits(activation(p.role)) / 8.0 + stream_bytes(p.cols * p.slots);
     op.activation_bytes = Form(moved, rows);
     note_width(moved);
     op.extent = {.pattern = Pattern::experts,
@@ -214,20 +244,19 @@ Operator& Lowering::expert_product(const ExpertProduct& p) {
                  .inner = p.inner,
                  .cols = p.cols,
                  .experts = distinct,
-                 .experts_total = p.total,
+                 .experts_total = p.held,
                  .experts_chosen = p.chosen};
     op.formula = "F11";
     op.shape = number(p.chosen) + " of " + number(p.total) + " experts: [rows x " + number(p.inner) + "] x [" +
                number(p.inner) + " x " + number(p.cols) + "]";
-    op.flops_text = "2 x " + slot(rows) + " x " + number(p.chosen) + " x " + number(p.inner) + " x " + number(p.cols);
-    op.bytes_text = slot(distinct) + " of " + number(p.total) + " experts x " + number(one) + " B";
+    op.flops_text = "2 x " + slot(rows) + " x " + number(p.slots) + " x " + number(p.inner) + " x " + number(p.cols);
+    op.bytes_text = slot(distinct) + " of " + number(p.held) + " experts x " + number(one) + " B";
     return op;
 }
 
-Operator& Lowering::norm(std::string_view name, double width, double parameters, double vectors_per_token) {
+Operator& Lowering::norm(std::string_view name, double elements, double parameters, int rows) {
     Operator& op = add(name, Kind::norm, Group::norm);
-    const int rows = tokens();
-    const double elements = width * vectors_per_token;
+    if (rows < 0) rows = tokens();
     const double flops = architecture_.norm == NormKind::rms ? rms_norm_flops : layer_norm_flops;
     op.role = Role::norm;
     op.flops = Form(flops * elements, rows);
@@ -358,10 +387,26 @@ void Lowering::attach(Operator& op, double parameters, Role role) {
     op.weight_bytes.constant += bytes;
 }
 
+void Lowering::communicate(std::string_view name, Collective collective, const RankGroup& ranks, double bytes_per_row,
+                           int rows) {
+    if (ranks.ranks <= 1.0) return;
+    Operator& op = add(name, Kind::collective, Group::communication);
+    op.message_bytes = Form(bytes_per_row, rows);
+    op.extent = {.pattern = Pattern::collective,
+                 .weights = std::string(roofline::name(types_.stream)),
+                 .collective = collective,
+                 .ranks = ranks};
+    op.formula = "F35";
+    op.shape = std::string(roofline::name(collective)) + " over " + number(ranks.ranks) + " devices";
+    if (ranks.nodes > 1.0) op.shape += " in " + number(ranks.nodes) + " nodes";
+    op.flops_text = "0";
+    op.bytes_text = "message of " + slot(rows) + " x " + number(bytes_per_row) + " B";
+}
+
 void Lowering::keep(std::string_view name, double bytes_per_entry, const Reach& reach, double bytes_per_sequence) {
     lowered_.caches.push_back({.name = prefix_ + "." + std::string(name),
                                .layers = static_cast<double>(group_layers_.size()),
-                               .bytes_per_entry = bytes_per_entry,
+                               .bytes_per_entry = bytes_per_entry / deployment().context,
                                .reach = reach,
                                .bytes_per_sequence = bytes_per_sequence});
 }
@@ -374,7 +419,14 @@ void Lowering::lower_embedding() {
     const auto gather = [&](std::string_view name, Role role, double table_rows, double columns) {
         Operator& op = add(name, Kind::gather, Group::embedding);
         op.role = role;
-        const int gathered = feature({.what = Feature::What::rows, .who = {}, .reach = {}, .total = table_rows});
+        // Each device looks up the tokens whose rows it holds.
+        const double share = role == Role::embedding ? 1.0 / deployment().tensor : 1.0;
+        const int gathered = feature({.what = Feature::What::rows,
+                                      .who = {},
+                                      .reach = {},
+                                      .total = table_rows,
+                                      .in_prefill = share / deployment().context,
+                                      .in_decode = share});
         op.parameters = op.active_parameters = table_rows * columns;
         op.stored_bytes = weight_bytes(role, columns, table_rows);
         op.weight_bytes = Form(op.stored_bytes / table_rows, gathered);  // F14: one row per token, not the table
@@ -384,6 +436,7 @@ void Lowering::lower_embedding() {
         op.flops_text = "0";
     };
     gather("embedding", Role::embedding, architecture_.vocabulary, width);
+    communicate("embedding_all_reduce", Collective::all_reduce, deployment().tensor_group(), stream_bytes(width), rows);
     if (architecture_.positions > 0.0)
         gather("positions", Role::position, architecture_.positions, architecture_.hidden);
     if (width != architecture_.hidden) {
@@ -400,10 +453,14 @@ void Lowering::lower_embedding() {
 
 void Lowering::lower_layers() {
     std::vector<std::vector<std::size_t>> of_kind(architecture_.kinds.size());
-    for (std::size_t layer = 0; layer < architecture_.layers.size(); ++layer) {
+    const LayerRange all{0, architecture_.layers.size()};
+    const LayerRange range = options_.layers.value_or(all);
+    for (std::size_t layer = range.first; layer < range.last; ++layer) {
         of_kind[static_cast<std::size_t>(architecture_.layers[layer])].push_back(layer);
     }
-    const bool mixed = std::count_if(of_kind.begin(), of_kind.end(), [](const auto& l) { return !l.empty(); }) > 1;
+    // Of the whole stack, so that a stage's operators are called as the model's.
+    const bool mixed = std::any_of(architecture_.layers.begin(), architecture_.layers.end(),
+                                   [&](int kind) { return kind != architecture_.layers.front(); });
     for (std::size_t kind = 0; kind < of_kind.size(); ++kind) {
         const auto groups = alike(of_kind[kind], types_);
         for (const auto& layers : groups) {
@@ -424,7 +481,7 @@ void Lowering::lower_layer(const LayerKind& kind) {
     const double hidden = architecture_.hidden;
     const double streams = architecture_.streams;
     const auto normalise = [&](bool wanted, std::string_view name) {
-        if (wanted) norm(name, hidden, norm_parameters(hidden));
+        if (wanted) norm(name, hidden, norm_parameters(hidden), normed_tokens());
     };
     // Hyper-connections: several residual streams are mixed down to one input and back; the mixing weights are a small
     // product of all streams (F33).
@@ -442,7 +499,7 @@ void Lowering::lower_layer(const LayerKind& kind) {
     };
     const auto add_residual = [&](double inputs) {
         elementwise("residual", residual_flops * hidden * inputs * streams, hidden * (streams + inputs),
-                    hidden * streams, tokens());
+                    hidden * streams, normed_tokens());
     };
 
     if (kind.mixer) {
@@ -451,6 +508,8 @@ void Lowering::lower_layer(const LayerKind& kind) {
         normalise(kind.norm_before_mixer, "norm");
         kind.mixer->lower(*this);
         enter("attention", Group::attention);
+        // Where attention and FFN read the same input their outputs are added up together.
+        if (!kind.parallel || !kind.ffn) add_up("all_reduce");
         normalise(kind.norm_after_mixer, "post_norm");
         if (!kind.parallel) add_residual(1.0);
     }
@@ -460,9 +519,40 @@ void Lowering::lower_layer(const LayerKind& kind) {
         normalise(kind.norm_before_ffn, "norm");
         kind.ffn->lower(*this);
         enter("ffn", Group::ffn);
+        add_up("all_reduce");
         normalise(kind.norm_after_ffn, "post_norm");
         add_residual(kind.parallel ? 2.0 : 1.0);
     }
+}
+
+/// Every tensor rank has a part of each output: a sum over them, or, where norms are split by tokens, a sum of which
+/// each keeps its tokens and hands them to the others after the norm.
+void Lowering::add_up(std::string_view name) {
+    const RankGroup ranks = deployment().tensor_group();
+    const double bytes = stream_bytes(architecture_.hidden);
+    if (!deployment().sequence_parallel) {
+        communicate(name, Collective::all_reduce, ranks, bytes, tokens());
+        return;
+    }
+    communicate("reduce_scatter", Collective::reduce_scatter, ranks, bytes, tokens());
+    communicate("all_gather", Collective::all_gather, ranks, bytes, tokens());
+}
+
+/// From one pipeline stage to the next.
+void Lowering::lower_hand_over() {
+    const double bytes = stream_bytes(architecture_.hidden * architecture_.streams);
+    const double hops = options_.layers ? (last_stage() ? 0.0 : 1.0) : deployment().pipeline - 1.0;
+    const double all_hops = deployment().pipeline - 1.0;
+    const double leaving = all_hops > 0.0 ? hops * deployment().hops_between_nodes() / all_hops : 0.0;
+    part_ = "pipeline";
+    const auto send = [&](const char* name, double nodes, double count) {
+        if (count <= 0.0) return;
+        communicate(name, Collective::send_receive, {2.0, nodes}, bytes, tokens());
+        lowered_.operators.back().count = count;
+    };
+    send("send", 1.0, hops - leaving);
+    send("send_between_nodes", 2.0, leaving);
+    part_.clear();
 }
 
 void Lowering::lower_head() {
@@ -505,10 +595,12 @@ void Lowering::lower_head() {
         head.stored_bytes = stream_bytes(bias);
     }
     lowered_.logits_bytes = stream_bytes(architecture_.vocabulary);
+    communicate("head_all_gather", Collective::all_gather, deployment().tensor_group(),
+                stream_bytes(architecture_.vocabulary * deployment().tensor), positions);
     if (options_.sampling) {
         group_ = Group::head;
-        elementwise("sampling", sampling_flops * architecture_.vocabulary, architecture_.vocabulary, 1.0, positions,
-                    Kind::select);
+        const double vocabulary = architecture_.vocabulary * deployment().tensor;
+        elementwise("sampling", sampling_flops * vocabulary, vocabulary, 1.0, positions, Kind::select);
     }
 }
 

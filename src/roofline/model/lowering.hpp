@@ -2,11 +2,13 @@
 // nothing else in the program knows how to count flops or bytes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "roofline/model/architecture.hpp"
+#include "roofline/model/deployment.hpp"
 #include "roofline/model/operators.hpp"
 #include "roofline/model/types.hpp"
 
@@ -19,6 +21,8 @@ struct LoweringOptions {
     AttentionScores scores = AttentionScores::on_chip;
     LatentMode latent = LatentMode::automatic;  // MLA: absorbed in decode and expanded in prefill unless forced
     bool sampling = true;
+    Deployment deployment = {};             // of which the operators of one device are wanted
+    std::optional<LayerRange> layers = {};  // of one pipeline stage; empty: of all stages, one after another
 };
 
 /// y = x W: [rows x inner] x [inner x cols].
@@ -43,7 +47,9 @@ struct ExpertProduct {
     double bias = 0.0;
     double total = 0.0;
     double chosen = 0.0;
-    bool input_per_expert = false;  // the down product reads one row per token and expert
+    double held = 0.0;              // of `total` on this device
+    double slots = 0.0;             // rows that reach them, per token of this device: `chosen` on a single one
+    bool input_per_expert = false;  // the down product reads one row per slot
 };
 
 /// Softmax(Q K^T) V with scores that never leave the chip.
@@ -86,6 +92,7 @@ class Lowering {
     double hidden() const { return architecture_.hidden; }
     const TypePlan& types() const { return types_; }
     const LoweringOptions& options() const { return options_; }
+    const Deployment& deployment() const { return options_.deployment; }
 
     // Features; asking twice gives the same index.
     int tokens(const Who& who = {});
@@ -94,13 +101,13 @@ class Lowering {
     int keys(const Reach& reach, const Who& who = {});
     int rectangle(const Reach& reach, const Who& who = {});
     int entries(const Reach& reach);
-    int experts(double total, double chosen);
+    int experts(double total, double chosen, double held);
 
     // Building blocks. Names are completed to layers.<part>.<name>.
     void enter(std::string_view part, Group group);
     Operator& product(const Product& product);
     Operator& expert_product(const ExpertProduct& product);
-    Operator& norm(std::string_view name, double width, double parameters, double vectors_per_token = 1.0);
+    Operator& norm(std::string_view name, double elements, double parameters, int rows = -1);  // -1: every token
     Operator& elementwise(std::string_view name, double flops, double read, double written, int rows,
                           Kind kind = Kind::elementwise);
     Operator& core(const Core& core);
@@ -109,6 +116,9 @@ class Lowering {
     Operator& scan(const Scan& scan);
     /// Small vectors and convolutions that stream with an operator: they count as parameters and as weight bytes.
     void attach(Operator& op, double parameters, Role role);
+    /// Devices exchange or add up `bytes_per_row` of each row. Nothing for a group of one.
+    void communicate(std::string_view name, Collective collective, const RankGroup& ranks, double bytes_per_row,
+                     int rows);
     void keep(std::string_view name, double bytes_per_entry, const Reach& reach, double bytes_per_sequence = 0.0);
 
     /// Parameters of a norm of some width under the model's kind of norm.
@@ -131,6 +141,11 @@ class Lowering {
     void lower_layers();
     void lower_layer(const LayerKind& kind);
     void lower_head();
+    void lower_hand_over();
+    void add_up(std::string_view name);
+    int normed_tokens();
+    bool first_stage() const { return !options_.layers || options_.layers->first == 0; }
+    bool last_stage() const { return !options_.layers || options_.layers->last == architecture_.layers.size(); }
 
     const Architecture& architecture_;
     const TypePlan& types_;
@@ -142,7 +157,8 @@ class Lowering {
     std::vector<std::size_t> group_layers_;  // the layers being lowered together; empty outside the stack
 };
 
-/// F32 and all of the above. The plan must have one entry per layer.
+/// F32 and all of the above. The plan must have one entry per layer; the architecture is the one that a device of
+/// `options.deployment` sees (on_rank).
 Lowered lower(const Architecture& architecture, const TypePlan& types, const LoweringOptions& options = {});
 
 }  // namespace roofline::model

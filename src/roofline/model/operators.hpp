@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "roofline/core/collective.hpp"
 #include "roofline/core/pattern.hpp"
 #include "roofline/core/record.hpp"
 #include "roofline/model/feature.hpp"
@@ -33,6 +34,9 @@ struct Extent {
     double kv_heads = 0.0;
     double key_dim = 0.0;
     double value_dim = 0.0;
+    // Collectives.
+    Collective collective = Collective::all_reduce;
+    RankGroup ranks = {};
 };
 
 struct Operator {
@@ -48,6 +52,7 @@ struct Operator {
     Form weight_bytes;
     Form cache_bytes;
     Form activation_bytes;
+    Form message_bytes;  // of a collective; what crosses the links of it is a matter of their wiring
 
     Extent extent;
 
@@ -75,6 +80,7 @@ struct Cache {
     double bytes(double context) const;
 };
 
+/// The operators of one device.
 struct Lowered {
     std::vector<Operator> operators;
     std::vector<Cache> caches;
@@ -82,6 +88,8 @@ struct Lowered {
     double widest_activation = 0.0;  // bytes per token of the largest pair of input and output, for the fit
     double logits_bytes = 0.0;       // per position with logits
     double score_bytes = 0.0;        // unfused attention: per (token, position), all heads; 0: scores stay on the chip
+    double host_weights = 0.0;       // share of the layers' weights that lies in the host's memory
+    double host_kv = 0.0;            // share of the caches that does
 };
 
 /// F32: parameters are counted from the operators that read them, so a wrong count cannot hide behind right bytes.

@@ -6,11 +6,11 @@ namespace roofline::predict {
 namespace {
 
 /// The class whose formula fits a pattern of work.
-std::string_view class_name(Pattern pattern, double copies, model::Phase phase) {
+std::string_view class_name(const model::Extent& extent, model::Phase phase) {
     const bool prefill = phase == model::Phase::prefill;
-    switch (pattern) {
+    switch (extent.pattern) {
         case Pattern::product:
-            return copies > 1.0 ? "batched_gemm" : "gemm";
+            return extent.copies > 1.0 ? "batched_gemm" : "gemm";
         case Pattern::experts:
             return "expert_product";
         case Pattern::attention:
@@ -19,6 +19,8 @@ std::string_view class_name(Pattern pattern, double copies, model::Phase phase) 
             return prefill ? "mla_prefill" : "mla_decode";
         case Pattern::scan:  // one token at a time is a pass over the state, and no more
             return prefill ? "scan" : "elementwise";
+        case Pattern::collective:
+            return name(extent.collective);
         case Pattern::stream:
         case Pattern::step:
             return "elementwise";
@@ -59,6 +61,31 @@ Choice Execution::choose_step(const Device& device) const {
     return known.choose(class_or(profile.step, "graph_step"), "", stacks, device);
 }
 
+Links links_of(const Device& device) {
+    // 400 Gb/s for each device is what nodes of several accelerators are usually joined by.
+    constexpr double usual_network = 50e9;
+    const Roofs limit = limit_roofs(device);
+    const Roofs attainable = attainable_roofs(device);
+    Links links;
+    links.limit = limit.seconds_per_byte;
+    links.attainable = attainable.seconds_per_byte;
+    const auto& peer = device.level(Level::peer);
+    if (peer) {
+        links.wiring.reduces_in_switch = peer->reduces_in_switch;
+        if (peer->topology == "torus2d") links.wiring.torus_dimensions = 2;
+        if (peer->topology == "torus3d") links.wiring.torus_dimensions = 3;
+    } else {
+        links.peers_over_host = true;
+        links.limit[index(Level::peer)] = links.limit[index(Level::host)];
+        links.attainable[index(Level::peer)] = links.attainable[index(Level::host)];
+    }
+    if (device.bandwidth(Level::network) == nullptr) {
+        links.network_assumed = true;
+        links.limit[index(Level::network)] = links.attainable[index(Level::network)] = 1.0 / usual_network;
+    }
+    return links;
+}
+
 Machine machine_of(const Device& device, Engine engine, DType type) {
     const auto value = [](const Figure* figure) { return figure != nullptr ? figure->value : 0.0; };
     Machine machine;
@@ -68,6 +95,13 @@ Machine machine_of(const Device& device, Engine engine, DType type) {
     machine.cache = value(device.capacity(Level::cache));
     if (device.multiprocessors) machine.units = device.multiprocessors->value;
     if (device.matrix_tile) machine.tile = device.matrix_tile->value;
+    const Links links = links_of(device);
+    const auto rate = [&](Level level) {
+        const double cost = links.limit[index(level)];
+        return cost > 0.0 ? 1.0 / cost : 0.0;
+    };
+    machine.link = rate(Level::peer);
+    machine.network = rate(Level::network);
     return machine;
 }
 
@@ -114,9 +148,10 @@ Manner manner_of(const model::Operator& op, Engine engine, DType type, const Dev
     const auto choose = [&](model::Phase phase) {
         // An engine that was only timed as a whole has one class for everything.
         const std::string& all = execution.profile.kernels;
-        const std::string_view own = class_name(extent.pattern, extent.copies, phase);
+        const std::string_view own = class_name(extent, phase);
         const std::string_view general = extent.pattern == Pattern::product ? "gemm" : "elementwise";
-        const KernelClass& chosen = class_or(all.empty() ? own : std::string_view(all), general);
+        const bool one_for_all = !all.empty() && extent.pattern != Pattern::collective;
+        const KernelClass& chosen = class_or(one_for_all ? std::string_view(all) : own, general);
         const std::string_view weights = kernel_type(op, phase);
         return execution.choose(chosen, weights, device);
     };
@@ -164,6 +199,10 @@ Kernel kernel_of(const model::Extent& extent, double flops, double weights, doub
             break;
         case Pattern::stream:
             if (extent.rows >= 0) kernel.rows = at(extent.rows);
+            break;
+        case Pattern::collective:
+            kernel.ranks = extent.ranks.ranks;
+            kernel.nodes = extent.ranks.nodes;
             break;
         case Pattern::step:
             break;

@@ -2,10 +2,13 @@
 // constants, on which engine. Bound once per operator; evaluated without allocation.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
 
+#include "roofline/core/collective.hpp"
+#include "roofline/core/roof.hpp"
 #include "roofline/model/operators.hpp"
 #include "roofline/predict/calibration.hpp"
 #include "roofline/predict/profile.hpp"
@@ -21,6 +24,18 @@ struct Execution {
     /// What a whole step adds to its kernels belongs to the profile itself, then to the software it names.
     Choice choose_step(const Device& device) const;
 };
+
+/// The links of a device as a deployment uses them: devices without a link of their own talk through the host's, and
+/// where nobody says what joins nodes, something usual is assumed.
+struct Links {
+    Wiring wiring;
+    bool peers_over_host = false;
+    bool network_assumed = false;
+    double host_efficiency = 0.8;  // of the datasheet's bandwidth, for long copies: protocol and pinned buffers
+    std::array<double, level_count> limit{};  // seconds per byte of peer, network and host
+    std::array<double, level_count> attainable{};
+};
+Links links_of(const Device& device);
 
 /// Datasheet figures for one engine and type, as the formulas want them.
 Machine machine_of(const Device& device, Engine engine, DType type);

@@ -33,8 +33,9 @@ Fit fit(const model::Lowered& lowered, const Device& device, const Workload& wor
     Fit result;
     const double context = final_context(workload);
     const StepActivations activations = activations_of(lowered, workload);
-    result.weights = Bytes(model::count_parameters(lowered).stored_bytes);
-    result.kv = Bytes(workload.batch * model::cache_bytes(lowered, context));
+    result.weights = Bytes(model::count_parameters(lowered).stored_bytes * (1.0 - lowered.host_weights));
+    const double here = 1.0 - lowered.host_kv;
+    result.kv = Bytes(workload.batch * model::cache_bytes(lowered, context) * here);
     result.activations = Bytes(workload.batch * activations.each + activations.fixed);
     const Figure* capacity = device.capacity(Level::memory);
     if (capacity == nullptr) return result;
@@ -43,7 +44,7 @@ Fit fit(const model::Lowered& lowered, const Device& device, const Workload& wor
     result.fits = result.total() <= *result.capacity;
     const double free = capacity->value - result.weights.value;
     // What one more sequence costs: its cache, and its share of the largest step.
-    const double each = model::cache_bytes(lowered, context) + activations.each;
+    const double each = model::cache_bytes(lowered, context) * here + activations.each;
     const double room = free - activations.fixed;
     if (room <= 0.0) {
         result.largest_batch = 0.0;
@@ -53,7 +54,7 @@ Fit fit(const model::Lowered& lowered, const Device& device, const Workload& wor
 
     // The context is found by bisection: windows and pools make the cache anything but linear in it.
     const auto holds = [&](double tokens_kept) {
-        return workload.batch * model::cache_bytes(lowered, tokens_kept) + result.activations.value <= free;
+        return workload.batch * model::cache_bytes(lowered, tokens_kept) * here + result.activations.value <= free;
     };
     double longest = longest_known > 0.0 ? longest_known : unlimited;
     if (!holds(longest)) {

@@ -13,10 +13,11 @@ struct Slowest {
 
 /// F1, of an operator or of the sums of a stage. At a tie (the ridge) work counts as compute-bound; where nothing has a
 /// published ceiling, as memory-bound.
-Slowest slowest_of(double compute, double memory, double cache) {
+Slowest slowest_of(double compute, double memory, double cache, double link) {
     Slowest slowest{compute, Bound::compute};
     if (memory > slowest.seconds) slowest = {memory, Bound::memory};
     if (cache > slowest.seconds) slowest = {cache, Bound::cache};
+    if (link > slowest.seconds) slowest = {link, Bound::link};
     if (slowest.seconds == 0.0) slowest.bound = Bound::memory;
     return slowest;
 }
@@ -25,6 +26,16 @@ double tokens_of(std::span<const model::Sequences> step) {
     double tokens = 0.0;
     for (const model::Sequences& group : step) tokens += group.count * group.new_tokens;
     return tokens;
+}
+
+double ratio_or_infinity(double flops, double bytes) {
+    if (flops == 0.0) return 0.0;
+    return bytes == 0.0 ? std::numeric_limits<double>::infinity() : flops / bytes;
+}
+
+/// F39: communication and computing one after another, but for the share of the shorter that hides behind the longer.
+double beside(double computing, double communicating, double overlap) {
+    return computing + communicating - overlap * std::min(computing, communicating);
 }
 
 }  // namespace
@@ -43,14 +54,22 @@ Machine step_machine() {
     return {.peak = 1.0, .vector_peak = 1.0, .bandwidth = 1.0, .cache = 0.0, .units = 0.0, .tile = 0.0};
 }
 
-Prepared::Prepared(const model::Lowered& lowered, const Device& device, const Execution& execution)
-    : features_(lowered.features), limit_(limit_roofs(device)), attainable_(attainable_roofs(device)) {
+Prepared::Prepared(const model::Lowered& lowered, const Device& device, const Execution& execution, double overlap)
+    : features_(lowered.features),
+      limit_(limit_roofs(device)),
+      attainable_(attainable_roofs(device)),
+      links_(links_of(device)),
+      overlap_(overlap),
+      host_weights_(lowered.host_weights),
+      host_kv_(lowered.host_kv) {
     // F34: where nobody has published how much the chip can hold, a limit must assume that it holds enough.
     const Figure* capacity = device.capacity(Level::cache);
     cache_capacity_ = capacity != nullptr ? capacity->value : std::numeric_limits<double>::infinity();
     if (!execution.profile.even_routing) {
         for (model::Feature& feature : features_) {
-            if (feature.what == model::Feature::What::experts) feature.total = feature.chosen;
+            if (feature.what != model::Feature::What::experts) continue;
+            feature.held *= feature.chosen / feature.total;
+            feature.total = feature.chosen;
         }
     }
     step_ = execution.choose_step(device);
@@ -62,6 +81,12 @@ Prepared::Prepared(const model::Lowered& lowered, const Device& device, const Ex
         entry.kv = op.cache_bytes;
         entry.activations = op.activation_bytes;
         entry.count = op.count;
+        entry.message = op.message_bytes;
+        entry.communicates = op.extent.pattern == Pattern::collective;
+        if (entry.communicates)
+            entry.traffic = compulsory_traffic(op.extent.collective, op.extent.ranks, links_.wiring);
+        // Tables outside the layers stay where they are used.
+        entry.may_lie_on_host = op.role != model::Role::embedding && op.role != model::Role::head;
         if (op.engine == Engine::matrix) {
             const auto choice = choose_engine(device, op.type);
             entry.priced = choice.has_value();
@@ -92,8 +117,40 @@ model::FeatureValues Prepared::features(std::span<const model::Sequences> step) 
 
 Kernel Prepared::kernel(const Entry& entry, const model::FeatureValues& values, const model::Sequences& group,
                         double tokens) const {
-    return kernel_of(entry.extent, entry.flops(values), entry.weights(values), entry.kv(values),
-                     entry.activations(values), values, group, tokens);
+    Kernel kernel = kernel_of(entry.extent, entry.flops(values), entry.weights(values), entry.kv(values),
+                              entry.activations(values), values, group, tokens);
+    if (entry.communicates) {
+        kernel.message_bytes = entry.message(values);
+        kernel.link_bytes = entry.traffic.peer * kernel.message_bytes;
+        kernel.network_bytes = entry.traffic.network * kernel.message_bytes;
+    }
+    return kernel;
+}
+
+/// Several devices together: only the links count, whatever the devices do with what arrives.
+void Prepared::price_collective(const Entry& entry, const Kernel& kernel, model::Phase phase,
+                                OperatorTime& time) const {
+    time = {};
+    (links_.peers_over_host ? time.host_bytes : time.peer_bytes) = entry.count * kernel.link_bytes;
+    time.network_bytes = entry.count * kernel.network_bytes;
+    const double peer_bytes = entry.count * kernel.link_bytes;
+    const auto slowest = [&](const std::array<double, level_count>& cost) {
+        return std::max(peer_bytes * cost[index(Level::peer)], time.network_bytes * cost[index(Level::network)]);
+    };
+    time.limit = slowest(links_.limit);
+    time.attainable = std::max(slowest(links_.attainable), time.limit);
+    time.bound = Bound::link;
+    if (kernel.message_bytes > 0.0) time.expected = entry.count * entry.manner.seconds(kernel, phase);
+}
+
+OperatorTime Prepared::host_stream(const StageTime& stage) const {
+    OperatorTime time;
+    time.host_bytes = stage.streamed_bytes;
+    time.limit = stage.streamed_bytes * links_.limit[index(Level::host)];
+    time.attainable = std::max(stage.streamed_bytes * links_.attainable[index(Level::host)], time.limit);
+    time.expected = std::max(time.limit / links_.host_efficiency, time.attainable);
+    time.bound = Bound::link;
+    return time;
 }
 
 void Prepared::list(std::span<const model::Sequences> step, double times, std::vector<Launch>& into) const {
@@ -115,7 +172,7 @@ void Prepared::list(std::span<const model::Sequences> step, double times, std::v
             if (entry.manner.by_sequences != by_sequences) continue;
             const Kernel whole = kernel(entry, values, part.front(), tokens);
             // Sequences that go another way, as in evaluate().
-            if (by_sequences ? whole.flops <= 0.0 : whole.flops + whole.bytes() <= 0.0) continue;
+            if (by_sequences ? whole.flops <= 0.0 : whole.flops + whole.bytes() + whole.message_bytes <= 0.0) continue;
             Launch launch;
             launch.kernel_class = entry.manner.choice(phase).kernel_class;
             launch.machine = entry.manner.machine;
@@ -170,11 +227,13 @@ void Prepared::expect_stage(StageTime& stage, std::span<OperatorTime> times, mod
         OperatorTime& time = times[i];
         // Physics first: no constant may make a kernel faster than measured ceilings allow.
         time.expected = time.does_nothing() ? 0.0 : std::max(time.expected, time.attainable);
-        stage.kernel_seconds += time.expected;
+        (entry.communicates ? stage.communicating : stage.kernel_seconds) += time.expected;
         if (time.expected > 0.0) stage.launches += entry.count * entry.manner.rule(phase).launches;
         low += time.expected * entry.manner.choice(phase).low;
         high += time.expected * entry.manner.choice(phase).high;
     }
+    stage.kernel_seconds = beside(stage.kernel_seconds, stage.communicating, overlap_);
+    if (streams_from_host()) stage.kernel_seconds = std::max(stage.kernel_seconds, host_stream(stage).expected);
     stage.expected = step_.kernel_class->seconds(step_kernel(stage), step_machine(), step_.constants);
     stage.expected = std::max(stage.expected, stage.attainable);
     // Twice its kernels: the device waits for the host more than it works.
@@ -205,9 +264,18 @@ StageTime Prepared::evaluate(std::span<const model::Sequences> step, std::span<O
     const double tokens = tokens_of(step);
     StageTime stage;
     std::array<double, engine_count> engine_seconds{};
+    double communicating = 0.0;
     for (std::size_t i = 0; i < operators_.size(); ++i) {
         const Entry& entry = operators_[i];
         OperatorTime& time = times[i];
+        if (entry.communicates) {
+            price_collective(entry, kernel(entry, values, step.front(), tokens), step.front().phase, time);
+            stage.peer_bytes += time.peer_bytes;
+            stage.network_bytes += time.network_bytes;
+            stage.host_bytes += time.host_bytes;
+            communicating += time.attainable;
+            continue;
+        }
         const double flops = entry.flops(values);
         const double weights = entry.weights(values);
         const double kv = entry.kv(values);
@@ -226,7 +294,7 @@ StageTime Prepared::evaluate(std::span<const model::Sequences> step, std::span<O
         const double compute_seconds = time.flops * entry.limit_flop_cost;
         const double memory_seconds = time.memory_bytes * memory_cost;
         const double cache_seconds = time.cache_bytes * cache_cost;
-        const Slowest slowest = slowest_of(compute_seconds, memory_seconds, cache_seconds);
+        const Slowest slowest = slowest_of(compute_seconds, memory_seconds, cache_seconds, 0.0);
         time.limit = slowest.seconds;
         time.bound = slowest.bound;
         const double slower =
@@ -238,9 +306,7 @@ StageTime Prepared::evaluate(std::span<const model::Sequences> step, std::span<O
                 kernel_of(entry.extent, flops, weights, kv, activations, values, step.front(), tokens);
             time.expected = entry.count * entry.manner.seconds(kernel, step.front().phase);
         }
-        time.intensity = time.flops == 0.0          ? 0.0
-                         : time.memory_bytes == 0.0 ? std::numeric_limits<double>::infinity()
-                                                    : time.flops / time.memory_bytes;
+        time.intensity = ratio_or_infinity(time.flops, time.memory_bytes);
 
         stage.flops += time.flops;
         stage.memory_bytes += time.memory_bytes;
@@ -249,12 +315,20 @@ StageTime Prepared::evaluate(std::span<const model::Sequences> step, std::span<O
         stage.kv_bytes += time.kv_bytes;
         stage.attainable += time.attainable;
         engine_seconds[index(entry.engine)] += compute_seconds;
+        if (entry.may_lie_on_host) stage.streamed_bytes += host_weights_ * time.weight_bytes + host_kv_ * time.kv_bytes;
     }
+    stage.host_bytes += stage.streamed_bytes;
+    stage.attainable_communicating = communicating;
+    stage.attainable = beside(stage.attainable, communicating, overlap_);
+    if (streams_from_host()) stage.attainable = std::max(stage.attainable, host_stream(stage).attainable);
     expect_cut_by_sequences(step, values, times);
     const double compute_seconds = std::max(engine_seconds[0], engine_seconds[1]);
     const double memory_seconds = stage.memory_bytes * memory_cost;
     const double cache_seconds = stage.cache_bytes * cache_cost;
-    const Slowest slowest = slowest_of(compute_seconds, memory_seconds, cache_seconds);
+    const double link_seconds = std::max({stage.peer_bytes * links_.limit[index(Level::peer)],
+                                          stage.network_bytes * links_.limit[index(Level::network)],
+                                          stage.host_bytes * links_.limit[index(Level::host)]});
+    const Slowest slowest = slowest_of(compute_seconds, memory_seconds, cache_seconds, link_seconds);
     stage.limit = slowest.seconds;
     stage.bound = slowest.bound;
     // Sums taken in another order may differ in the last digit; the order of the three times may not.
@@ -262,9 +336,7 @@ StageTime Prepared::evaluate(std::span<const model::Sequences> step, std::span<O
     stage.compute_seconds = compute_seconds;
     stage.memory_seconds = memory_seconds;
     expect_stage(stage, times, step.front().phase);
-    stage.intensity = stage.flops == 0.0          ? 0.0
-                      : stage.memory_bytes == 0.0 ? std::numeric_limits<double>::infinity()
-                                                  : stage.flops / stage.memory_bytes;
+    stage.intensity = ratio_or_infinity(stage.flops, stage.memory_bytes);
     return stage;
 }
 

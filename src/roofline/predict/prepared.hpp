@@ -20,13 +20,19 @@ struct OperatorTime {
     double cache_bytes = 0.0;
     double weight_bytes = 0.0;  // part of memory_bytes
     double kv_bytes = 0.0;      // part of memory_bytes
-    double intensity = 0.0;     // flops per byte of memory
-    double limit = 0.0;         // seconds
+    double peer_bytes = 0.0;    // sent to devices of the same node
+    double network_bytes = 0.0;
+    double host_bytes = 0.0;
+    double intensity = 0.0;  // flops per byte of memory
+    double limit = 0.0;      // seconds
     double attainable = 0.0;
     double expected = 0.0;
     Bound bound = Bound::memory;
 
-    bool does_nothing() const { return flops == 0.0 && memory_bytes == 0.0 && cache_bytes == 0.0; }
+    bool does_nothing() const {
+        return flops == 0.0 && memory_bytes == 0.0 && cache_bytes == 0.0 && peer_bytes == 0.0 && network_bytes == 0.0 &&
+               host_bytes == 0.0;
+    }
 };
 
 struct StageTime {
@@ -35,14 +41,20 @@ struct StageTime {
     double cache_bytes = 0.0;
     double weight_bytes = 0.0;
     double kv_bytes = 0.0;
+    double peer_bytes = 0.0;
+    double network_bytes = 0.0;
+    double host_bytes = 0.0;
+    double streamed_bytes = 0.0;  // part of host_bytes: weights and caches that lie in the host's memory
     double intensity = 0.0;
     double limit = 0.0;       // F18: the busiest resource, as if everything overlapped
     double attainable = 0.0;  // F19: operators one after another, under measured ceilings
     double expected = 0.0;    // E9: kernel after kernel as they are really launched
     double expected_low = 0.0;
     double expected_high = 0.0;
-    double launches = 0.0;         // kernels of the step
-    double kernel_seconds = 0.0;   // what they come to one by one
+    double launches = 0.0;        // kernels of the step
+    double kernel_seconds = 0.0;  // what they come to one by one
+    double communicating = 0.0;   // the part of it that is communication, whether it shows or not
+    double attainable_communicating = 0.0;
     double compute_seconds = 0.0;  // of the busiest engine, at datasheet peaks
     double memory_seconds = 0.0;
     Bound bound = Bound::memory;
@@ -83,9 +95,15 @@ Machine step_machine();
 
 class Prepared {
   public:
-    Prepared(const model::Lowered& lowered, const Device& device, const Execution& execution = {});
+    Prepared(const model::Lowered& lowered, const Device& device, const Execution& execution = {},
+             double overlap = 0.0);
 
     std::size_t size() const { return operators_.size(); }
+
+    /// The stream of what lies in the host's memory, shown behind the operators: it runs beside all of them.
+    bool streams_from_host() const { return host_weights_ > 0.0 || host_kv_ > 0.0; }
+    /// Of the last step that was evaluated: nothing but its host bytes and times.
+    OperatorTime host_stream(const StageTime& stage) const;
 
     /// Prices a step. `times` has room for size() entries.
     StageTime evaluate(std::span<const model::Sequences> step, std::span<OperatorTime> times) const;
@@ -114,12 +132,17 @@ class Prepared {
         Manner manner;
         double limit_flop_cost = 0.0;
         double attainable_flop_cost = 0.0;
+        model::Form message;  // of a collective, and what of it crosses each link
+        LinkTraffic traffic;
+        bool communicates = false;
+        bool may_lie_on_host = true;
         Engine engine = Engine::matrix;
         DType type = DType::bf16;
         bool priced = true;  // the device has a rate for it
     };
     Kernel kernel(const Entry& entry, const model::FeatureValues& values, const model::Sequences& group,
                   double tokens) const;
+    void price_collective(const Entry& entry, const Kernel& kernel, model::Phase phase, OperatorTime& time) const;
     void expect_cut_by_sequences(std::span<const model::Sequences> step, const model::FeatureValues& all,
                                  std::span<OperatorTime> times) const;
     void expect_stage(StageTime& stage, std::span<OperatorTime> times, model::Phase phase) const;
@@ -131,6 +154,10 @@ class Prepared {
     Roofs limit_;
     Roofs attainable_;
     double cache_capacity_ = 0.0;
+    Links links_;
+    double overlap_ = 0.0;  // share of communication that hides behind computing
+    double host_weights_ = 0.0;
+    double host_kv_ = 0.0;
 };
 
 }  // namespace roofline::predict

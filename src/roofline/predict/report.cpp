@@ -70,19 +70,33 @@ std::vector<GroupShare> share_out(const std::vector<Record>& records, const Roof
     return result;
 }
 
-StageReport report_stage(const Scenario& scenario, const Prepared& prepared, StageKind kind) {
+/// What one replica is given: replicas share the sequences.
+Workload of_one_replica(const Scenario& scenario) {
+    Workload workload = scenario.workload;
+    workload.batch = std::ceil(workload.batch / scenario.deployment.replicas);
+    return workload;
+}
+
+Pace pace_of(StageKind kind) {
+    return kind == StageKind::prefill ? Pace::alone : Pace::steady;
+}
+
+StageReport report_stage(const Scenario& scenario, const Replica& replica, StageKind kind) {
     StageReport report;
     const Workload& workload = scenario.workload;
-    const model::Step step = step_of(workload, kind);
+    const Prepared& prepared = replica.whole();
+    const model::Step step = step_of(of_one_replica(scenario), kind);
+    const model::Step on_device = replica.on_device(step);
     std::vector<OperatorTime> times(prepared.size());
     report.kind = kind;
     report.batch = workload.batch;
     report.context = kind == StageKind::prefill ? workload.prompt + workload.cached : workload.decode_context();
     report.tokens = 0.0;
-    for (const model::Sequences& group : step) report.tokens += group.count * group.new_tokens;
-    report.totals = prepared.evaluate(step, times);
+    for (const model::Sequences& group : step_of(workload, kind)) report.tokens += group.count * group.new_tokens;
+    report.micro_batches = replica.micro_batches(step);
+    report.totals = replica.evaluate(step, times, pace_of(kind));
     report.times = times_of(report.totals);
-    report.features = prepared.features(step);
+    report.features = prepared.features(on_device);
     for (std::size_t i = 0; i < times.size(); ++i) {
         if (times[i].does_nothing()) continue;  // e.g. the decode form of an operator during prefill
         const model::Operator& op = scenario.lowered.operators[i];
@@ -96,6 +110,9 @@ StageReport report_stage(const Scenario& scenario, const Prepared& prepared, Sta
         record.work.flops = Flops(times[i].flops);
         record.work.at(Level::memory) = Bytes(times[i].memory_bytes);
         record.work.at(Level::cache) = Bytes(times[i].cache_bytes);
+        record.work.at(Level::peer) = Bytes(times[i].peer_bytes);
+        record.work.at(Level::network) = Bytes(times[i].network_bytes);
+        record.work.at(Level::host) = Bytes(times[i].host_bytes);
         record.times = times_of(times[i], prepared.manner(i).choice(step.front().phase));
         report.records.push_back(std::move(record));
         report.details.push_back(times[i]);
@@ -135,34 +152,36 @@ StageTime sum_of_steps(double steps, const Evaluate& evaluate) {
 }
 
 /// F31: every token but the first, which comes out of the prefill; the context grows by one token each.
-StageTime decode_all(const Prepared& prepared, const Workload& workload) {
-    std::vector<OperatorTime> times(prepared.size());
+StageTime decode_all(const Replica& replica, const Workload& workload) {
+    std::vector<OperatorTime> times(replica.whole().size());
     return sum_of_steps(workload.generate - 1.0, [&](double written) {
         const double past = workload.prompt + workload.cached + written;
         const std::array<model::Sequences, 1> step = {{{model::Phase::decode, workload.batch, 1.0, past, 1.0}}};
-        return prepared.evaluate(step, times);
+        return replica.evaluate(step, times, Pace::steady);
     });
 }
 
 /// A prompt in chunks, each beside a decode step of `batch` other sequences: the first token comes after the last
 /// chunk.
-StageTime chunked_prefill(const Prepared& prepared, const Workload& workload) {
-    std::vector<OperatorTime> times(prepared.size());
+StageTime chunked_prefill(const Replica& replica, const Workload& workload) {
+    std::vector<OperatorTime> times(replica.whole().size());
     return sum_of_steps(std::ceil(workload.prompt / workload.chunk), [&](double chunk) {
         const double done = chunk * workload.chunk;
         const double tokens = std::min(workload.chunk, workload.prompt - done);
         const bool last = done + tokens >= workload.prompt;
-        return prepared.evaluate(
-            model::mixed_step(workload.batch, workload.decode_context(), tokens, workload.cached + done, last), times);
+        return replica.evaluate(
+            model::mixed_step(workload.batch, workload.decode_context(), tokens, workload.cached + done, last), times,
+            Pace::steady);
     });
 }
 
-RequestMetrics request_metrics(const Scenario& scenario, const Prepared& prepared) {
-    const Workload& workload = scenario.workload;
-    std::vector<OperatorTime> times(prepared.size());
-    const StageTime prefill = workload.chunk > 0.0 ? chunked_prefill(prepared, workload)
-                                                   : prepared.evaluate(step_of(workload, StageKind::prefill), times);
-    const StageTime decoding = decode_all(prepared, workload);
+RequestMetrics request_metrics(const Scenario& scenario, const Replica& replica) {
+    const Workload workload = of_one_replica(scenario);
+    std::vector<OperatorTime> times(replica.whole().size());
+    const StageTime prefill = workload.chunk > 0.0
+                                  ? chunked_prefill(replica, workload)
+                                  : replica.evaluate(step_of(workload, StageKind::prefill), times, Pace::alone);
+    const StageTime decoding = decode_all(replica, workload);
     const double steps = workload.generate - 1.0;
     RequestMetrics metrics;
     metrics.ttft = times_of(prefill);
@@ -172,7 +191,8 @@ RequestMetrics request_metrics(const Scenario& scenario, const Prepared& prepare
     if (steps > 0.0) {
         metrics.tpot = times_of(decoding, steps);
         if (scenario.device.power) {
-            metrics.joules_per_token = scenario.device.power->value * metrics.tpot.expected.value / workload.batch;
+            metrics.joules_per_token = scenario.device.power->value * scenario.deployment.replica_devices() *
+                                       metrics.tpot.expected.value / workload.batch;
         }
     }
     return metrics;
@@ -219,18 +239,60 @@ void note_calibration(const Prepared& prepared, Report& report) {
     }
 }
 
+/// What is read off the records differs from what one device would show.
+void note_deployment(const Scenario& scenario, Report& report) {
+    const model::Deployment& spread = scenario.deployment;
+    const auto whole = [](double value) { return std::to_string(static_cast<long long>(value)); };
+    if (spread.devices() > 1.0) {
+        std::string text = "FLOPs, bytes and fit are those of one device of " + whole(spread.devices());
+        if (spread.pipeline > 1.0) text += "; operators are those of one micro-batch through all pipeline stages";
+        report.notes.push_back(text);
+    }
+    const Links links = links_of(scenario.device);
+    const bool communicates = spread.replica_devices() > 1.0;
+    if (communicates && links.peers_over_host)
+        report.notes.push_back(scenario.device.name +
+                               " has no link of its own to its peers: they talk over the host's");
+    bool leaves_node = false;
+    for (const model::Operator& op : scenario.lowered.operators)
+        leaves_node = leaves_node || op.extent.ranks.nodes > 1.0;
+    if (leaves_node && links.network_assumed) {
+        report.notes.emplace_back(
+            "the link between nodes is assumed: 50 GB/s per direction and device (--set network.bandwidth=... changes "
+            "it)");
+    }
+}
+
 }  // namespace
 
+Fit fit_deployment(const Scenario& scenario) {
+    const model::Deployment& spread = scenario.deployment;
+    // Attention groups and replicas each keep their own sequences.
+    const double shared_by = spread.replicas * spread.groups;
+    Workload workload = scenario.workload;
+    workload.batch = std::ceil(workload.batch / shared_by);
+    Fit worst = fit(scenario.stages.empty() ? scenario.lowered : scenario.stages.front().lowered, scenario.device,
+                    workload, scenario.longest_context);
+    for (const PipelineStage& stage : scenario.stages) {
+        const Fit other = fit(stage.lowered, scenario.device, workload, scenario.longest_context);
+        if (other.total() > worst.total()) worst = other;
+    }
+    if (worst.largest_batch) *worst.largest_batch *= shared_by;
+    return worst;
+}
+
 Report predict(const Scenario& scenario) {
-    const Prepared prepared(scenario.lowered, scenario.device, scenario.execution);
+    const Replica replica(scenario);
+    const Prepared& prepared = replica.whole();
     Report report;
-    report.fit = fit(scenario.lowered, scenario.device, scenario.workload, scenario.longest_context);
-    report.parameters = model::count_parameters(scenario.lowered);
-    report.kv_bytes_per_token = model::kv_bytes_per_token(scenario.lowered);
+    report.fit = fit_deployment(scenario);
+    report.parameters = scenario.parameters ? *scenario.parameters : model::count_parameters(scenario.lowered);
+    report.kv_bytes_per_token =
+        scenario.kv_bytes_per_token ? *scenario.kv_bytes_per_token : model::kv_bytes_per_token(scenario.lowered);
     report.measured_ceilings = has_measured_ceilings(scenario.device);
     for (const StageKind stage : scenario.workload.stages)
-        report.stages.push_back(report_stage(scenario, prepared, stage));
-    report.metrics = request_metrics(scenario, prepared);
+        report.stages.push_back(report_stage(scenario, replica, stage));
+    report.metrics = request_metrics(scenario, replica);
     report.notes = scenario.notes;
     note_stand_ins(scenario, prepared, report.notes);
     if (scenario.device.capacity(Level::cache) == nullptr) {
@@ -242,6 +304,7 @@ Report predict(const Scenario& scenario) {
                                ": attainable uses datasheet figures, operators one after another");
     }
     note_calibration(prepared, report);
+    note_deployment(scenario, report);
     const double longest = scenario.workload.prompt + scenario.workload.cached + scenario.workload.generate;
     if (scenario.longest_context > 0.0 &&
         std::max(longest, scenario.workload.decode_context()) > scenario.longest_context) {

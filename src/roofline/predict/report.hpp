@@ -8,12 +8,20 @@
 
 #include "roofline/core/device.hpp"
 #include "roofline/core/record.hpp"
+#include "roofline/model/deployment.hpp"
 #include "roofline/model/operators.hpp"
 #include "roofline/predict/fit.hpp"
 #include "roofline/predict/prepared.hpp"
+#include "roofline/predict/replica.hpp"
 #include "roofline/predict/workload.hpp"
 
 namespace roofline::predict {
+
+/// Layers of a pipeline that one device holds, and how many stages are alike.
+struct PipelineStage {
+    model::Lowered lowered;
+    double count = 1.0;
+};
 
 /// What is predicted: a model already lowered under its types, on a device, for a workload.
 struct Scenario {
@@ -23,8 +31,12 @@ struct Scenario {
     std::string activation_type;
     std::string kv_type;
     double longest_context = 0.0;
-    double active_parameters = 0.0;  // as the model's publisher counts them
-    model::Lowered lowered;
+    double active_parameters = 0.0;                   // as the model's publisher counts them
+    std::optional<model::ParameterCount> parameters;  // of the whole model; empty: what was lowered is all of it
+    std::optional<double> kv_bytes_per_token;         // likewise
+    model::Lowered lowered;                           // the operators of one device, of all pipeline stages in a row
+    std::vector<PipelineStage> stages;                // where there are several
+    model::Deployment deployment;
     Device device;
     Workload workload;
     Execution execution;
@@ -55,7 +67,8 @@ struct GroupShare {
 struct StageReport {
     StageKind kind = StageKind::decode;
     double batch = 1.0;
-    double tokens = 1.0;  // new tokens in the step, over all sequences
+    double tokens = 1.0;         // new tokens in the step, over all sequences
+    double micro_batches = 1.0;  // of a pipeline; records are those of one
     double context = 0.0;
     StageTime totals;
     Times times;
@@ -97,6 +110,9 @@ struct Report {
     std::vector<CalibrationShare> calibration;  // where the constants come from, most of the time first
     std::vector<std::string> notes;
 };
+
+/// Of the fullest device.
+Fit fit_deployment(const Scenario& scenario);
 
 Report predict(const Scenario& scenario);
 

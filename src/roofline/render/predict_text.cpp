@@ -57,12 +57,18 @@ double share_of(const StageReport& stage, std::size_t i) {
     return total > 0.0 ? stage.records[i].times.expected.value / total : 0.0;
 }
 
+/// Bytes over links of any kind.
+Bytes over_links(const Work& work) {
+    return work.at(Level::peer) + work.at(Level::network) + work.at(Level::host);
+}
+
 Table operator_table(const StageReport& stage, Detail detail) {
     Table table{{{"operator", Align::left},
                  {"x"},
                  {"FLOPs"},
                  {"memory"},
                  {"on chip"},
+                 {"links"},
                  {"FLOP/B"},
                  {"bound", Align::left},
                  {"limit"},
@@ -76,14 +82,14 @@ Table operator_table(const StageReport& stage, Detail detail) {
         if (detail == Detail::main_operators && share_of(stage, i) < worth_a_line) {
             ++small;
             rest.work.flops += record.work.flops;
-            for (const Level level : {Level::memory, Level::cache}) rest.work.at(level) += record.work.at(level);
+            for (const Level level : all_levels) rest.work.at(level) += record.work.at(level);
             rest.times.limit += record.times.limit;
             rest.times.expected += record.times.expected;
             continue;
         }
         table.rows.push_back({record.name, fmt::format("{:g}", record.count), flops(record.work.flops),
                               bytes(record.work.at(Level::memory)), bytes(record.work.at(Level::cache)),
-                              intensity(FlopsPerByte(stage.details[i].intensity)),
+                              bytes(over_links(record.work)), intensity(FlopsPerByte(stage.details[i].intensity)),
                               std::string(name(stage.details[i].bound)), time(record.times.limit),
                               time(record.times.expected), percent(share_of(stage, i))});
     }
@@ -91,9 +97,13 @@ Table operator_table(const StageReport& stage, Detail detail) {
         const double share =
             stage.times.expected.value > 0.0 ? rest.times.expected.value / stage.times.expected.value : 0.0;
         table.rows.push_back({fmt::format("{} smaller (--all shows them)", small), "", flops(rest.work.flops),
-                              bytes(rest.work.at(Level::memory)), bytes(rest.work.at(Level::cache)), "", "",
-                              time(rest.times.limit), time(rest.times.expected), percent(share)});
+                              bytes(rest.work.at(Level::memory)), bytes(rest.work.at(Level::cache)),
+                              bytes(over_links(rest.work)), "", "", time(rest.times.limit), time(rest.times.expected),
+                              percent(share)});
     }
+    const bool linked =
+        std::ranges::any_of(stage.records, [](const Record& record) { return over_links(record.work).value > 0.0; });
+    if (!linked) table.drop("links");
     return table;
 }
 
@@ -178,6 +188,19 @@ std::string metrics_text(const Scenario& scenario, const Report& report) {
     return text + "\n";
 }
 
+std::string deployment_line(const Scenario& scenario) {
+    const model::Deployment& spread = scenario.deployment;
+    std::string line = fmt::format("{}: {}", grouped(spread.devices()), describe(spread));
+    if (spread.node > 0.0)
+        line += fmt::format(", {} nodes of {}", grouped(std::ceil(spread.replica_devices() / spread.node)),
+                            grouped(spread.node));
+    if (spread.overlap > 0.0) line += fmt::format(", {} of communication hidden", percent(spread.overlap));
+    if (spread.two_batches) line += ", two batches overlap";
+    if (spread.host_weights > 0.0) line += fmt::format(", {} of weights in host memory", percent(spread.host_weights));
+    if (spread.host_kv > 0.0) line += fmt::format(", {} of the cache in host memory", percent(spread.host_kv));
+    return line;
+}
+
 std::string header(const Scenario& scenario, const Report& report) {
     std::string text = fmt::format("{} on {}\n", scenario.model_title, scenario.device.title);
     text += fmt::format("  model    {} parameters", grouped(report.parameters.total));
@@ -186,7 +209,8 @@ std::string header(const Scenario& scenario, const Report& report) {
     text += fmt::format("; weights {}, activations {}, KV cache {} ({} a token)\n", scenario.weight_types,
                         scenario.activation_type, scenario.kv_type, bytes(Bytes(report.kv_bytes_per_token)));
     text += fmt::format("  work     {}\n", workload_line(scenario.workload));
-    text += fmt::format("  fit      {}\n", fit_line(report.fit));
+    if (scenario.deployment.devices() > 1.0) text += fmt::format("  devices  {}\n", deployment_line(scenario));
+    text += fmt::format("  fit      {}{}\n", scenario.deployment.devices() > 1.0 ? "each: " : "", fit_line(report.fit));
     text += fmt::format("  expected {}\n", calibration_line(scenario, report));
     return text;
 }

@@ -28,6 +28,16 @@ std::string csv_cell(const std::string& text) {
 
 }  // namespace
 
+void Table::drop(std::string_view title) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (columns[i].title != title) continue;
+        const auto at = static_cast<std::ptrdiff_t>(i);
+        columns.erase(columns.begin() + at);
+        for (std::vector<std::string>& row : rows) row.erase(row.begin() + at);
+        return;
+    }
+}
+
 std::string as_text(const Table& table, std::string_view indent) {
     std::vector<std::size_t> widths;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {

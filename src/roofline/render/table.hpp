@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace roofline::render {
@@ -16,6 +17,9 @@ struct Column {
 struct Table {
     std::vector<Column> columns;
     std::vector<std::vector<std::string>> rows;
+
+    /// Without the column of that title, where it would say nothing.
+    void drop(std::string_view title);
 };
 
 std::string as_text(const Table& table, std::string_view indent = "");

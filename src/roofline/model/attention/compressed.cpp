@@ -1,6 +1,9 @@
 #include "roofline/model/attention/compressed.hpp"
 
+#include "roofline/model/attention/share_context.hpp"
+#include "roofline/model/deployment.hpp"
 #include "roofline/model/lowering.hpp"
+#include "roofline/model/shares.hpp"
 
 namespace roofline::model {
 
@@ -66,6 +69,7 @@ void Compressed::lower(Lowering& to) const {
         to.keep("pooled", entry, Reach::pooled(s.ratio), waiting);
     }
     if (s.indexer) lower_indexer(to, *s.indexer);
+    share_context(to, entry, to.stream_bytes(query));
 
     Operator& core = to.core({.reach = window,
                               .heads = s.heads,
@@ -108,6 +112,20 @@ std::string Compressed::describe() const {
         result += " and " + model::describe(pooled);
     }
     return result;
+}
+
+Result<BlockPtr> Compressed::on_rank(const Deployment& deployment) const {
+    CompressedShape cut = shape_;
+    // One key-value vector serves all heads: it, its pools and the indexer are copied.
+    if (auto share = even_share(cut.heads, deployment.tensor, "attention heads"); share)
+        cut.heads = *share;
+    else
+        return std::unexpected(share.error());
+    if (auto share = even_share(cut.out_groups, deployment.tensor, "groups of the output projection"); share)
+        cut.out_groups = *share;
+    else
+        return std::unexpected(share.error());
+    return std::make_shared<Compressed>(cut);
 }
 
 }  // namespace roofline::model

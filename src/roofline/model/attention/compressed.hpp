@@ -28,6 +28,7 @@ class Compressed final : public Block {
     explicit Compressed(const CompressedShape& shape) : shape_(shape) {}
     void lower(Lowering& lowering) const override;
     std::string describe() const override;
+    Result<BlockPtr> on_rank(const Deployment& deployment) const override;
 
   private:
     CompressedShape shape_;

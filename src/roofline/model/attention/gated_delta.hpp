@@ -21,6 +21,7 @@ class GatedDelta final : public Block {
     explicit GatedDelta(const GatedDeltaShape& shape) : shape_(shape) {}
     void lower(Lowering& lowering) const override;
     std::string describe() const override;
+    Result<BlockPtr> on_rank(const Deployment& deployment) const override;
 
   private:
     GatedDeltaShape shape_;

@@ -1,6 +1,9 @@
 #include "roofline/model/attention/gqa.hpp"
 
+#include "roofline/model/attention/share_context.hpp"
+#include "roofline/model/deployment.hpp"
 #include "roofline/model/lowering.hpp"
+#include "roofline/model/shares.hpp"
 
 namespace roofline::model {
 
@@ -59,6 +62,7 @@ void Gqa::lower_output(Lowering& to) const {
 
 void Gqa::lower(Lowering& to) const {
     lower_inputs(to);
+    share_context(to, to.types().kv_bytes(entry_elements()), to.stream_bytes(shape_.heads * shape_.values()));
     lower_core(to, shape_.reach);
     lower_output(to);
 }
@@ -68,6 +72,26 @@ std::string Gqa::describe() const {
     const std::string sharing = shape_.kv_heads == shape_.heads ? "MHA" : shape_.kv_heads == 1.0 ? "MQA" : "GQA";
     return sharing + ", " + text(shape_.heads) + " heads, " + text(shape_.kv_heads) + " KV heads of " +
            text(shape_.head_dim) + ", " + model::describe(shape_.reach);
+}
+
+Result<GqaShape> Gqa::shape_on_rank(const Deployment& deployment) const {
+    GqaShape cut = shape_;
+    if (auto share = even_share(cut.heads, deployment.tensor, "attention heads"); share)
+        cut.heads = *share;
+    else
+        return std::unexpected(share.error());
+    // Keys and values beyond the heads there are: every device needs those of its queries, so they are copied.
+    if (auto share = share_or_copy(cut.kv_heads, deployment.tensor, "KV heads"); share)
+        cut.kv_heads = *share;
+    else
+        return std::unexpected(share.error());
+    return cut;
+}
+
+Result<BlockPtr> Gqa::on_rank(const Deployment& deployment) const {
+    const auto cut = shape_on_rank(deployment);
+    if (!cut) return std::unexpected(cut.error());
+    return std::make_shared<Gqa>(*cut);
 }
 
 }  // namespace roofline::model

@@ -32,9 +32,11 @@ class Gqa : public Block {
     explicit Gqa(const GqaShape& shape) : shape_(shape) {}
     void lower(Lowering& lowering) const override;
     std::string describe() const override;
+    Result<BlockPtr> on_rank(const Deployment& deployment) const override;
     const GqaShape& shape() const { return shape_; }
 
   protected:
+    Result<GqaShape> shape_on_rank(const Deployment& deployment) const;
     /// Projections, norms, rotary and the cache write: what every GQA-like kind does before its core.
     void lower_inputs(Lowering& lowering) const;
     void lower_core(Lowering& lowering, const Reach& reach) const;

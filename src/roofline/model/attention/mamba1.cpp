@@ -1,7 +1,9 @@
 #include "roofline/model/attention/mamba1.hpp"
 
 #include "roofline/model/attention/convolution.hpp"
+#include "roofline/model/deployment.hpp"
 #include "roofline/model/lowering.hpp"
+#include "roofline/model/shares.hpp"
 
 namespace roofline::model {
 
@@ -27,6 +29,9 @@ void Mamba1::lower(Lowering& to) const {
                 .rows = rows,
                 .inner = s.inner,
                 .cols = selected});
+    // Step, B and C are chosen from all channels: the tensor ranks add up their parts.
+    to.communicate("select_all_reduce", Collective::all_reduce, to.deployment().tensor_group(),
+                   to.stream_bytes(selected), rows);
     if (s.inner_norms) to.norm("select_norm", selected, selected);
     to.product({.name = "step",
                 .group = Group::attention,
@@ -60,6 +65,15 @@ void Mamba1::lower(Lowering& to) const {
 std::string Mamba1::describe() const {
     const auto text = [](double value) { return std::to_string(static_cast<long long>(value)); };
     return "Mamba-1, " + text(shape_.inner) + " channels x " + text(shape_.state_size) + " states";
+}
+
+Result<BlockPtr> Mamba1::on_rank(const Deployment& deployment) const {
+    Mamba1Shape cut = shape_;
+    if (auto share = even_share(cut.inner, deployment.tensor, "state-space channels"); share)
+        cut.inner = *share;
+    else
+        return std::unexpected(share.error());
+    return std::make_shared<Mamba1>(cut);
 }
 
 }  // namespace roofline::model

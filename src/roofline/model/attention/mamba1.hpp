@@ -20,6 +20,7 @@ class Mamba1 final : public Block {
     explicit Mamba1(const Mamba1Shape& shape) : shape_(shape) {}
     void lower(Lowering& lowering) const override;
     std::string describe() const override;
+    Result<BlockPtr> on_rank(const Deployment& deployment) const override;
 
   private:
     Mamba1Shape shape_;

@@ -1,7 +1,9 @@
 #include "roofline/model/attention/mamba2.hpp"
 
 #include "roofline/model/attention/convolution.hpp"
+#include "roofline/model/deployment.hpp"
 #include "roofline/model/lowering.hpp"
+#include "roofline/model/shares.hpp"
 
 namespace roofline::model {
 
@@ -69,6 +71,19 @@ void Mamba2::lower(Lowering& to) const {
 std::string Mamba2::describe() const {
     const auto text = [](double value) { return std::to_string(static_cast<long long>(value)); };
     return "Mamba-2, " + text(shape_.heads) + " states of " + text(shape_.head_dim) + " x " + text(shape_.state_size);
+}
+
+Result<BlockPtr> Mamba2::on_rank(const Deployment& deployment) const {
+    Mamba2Shape cut = shape_;
+    if (auto share = even_share(cut.heads, deployment.tensor, "state-space heads"); share)
+        cut.heads = *share;
+    else
+        return std::unexpected(share.error());
+    if (auto share = share_or_copy(cut.groups, deployment.tensor, "state-space groups"); share)
+        cut.groups = *share;
+    else
+        return std::unexpected(share.error());
+    return std::make_shared<Mamba2>(cut);
 }
 
 }  // namespace roofline::model

@@ -23,6 +23,7 @@ class Mamba2 final : public Block {
     explicit Mamba2(const Mamba2Shape& shape) : shape_(shape) {}
     void lower(Lowering& lowering) const override;
     std::string describe() const override;
+    Result<BlockPtr> on_rank(const Deployment& deployment) const override;
 
   private:
     Mamba2Shape shape_;

@@ -2,7 +2,10 @@
 
 #include <limits>
 
+#include "roofline/model/attention/share_context.hpp"
+#include "roofline/model/deployment.hpp"
 #include "roofline/model/lowering.hpp"
+#include "roofline/model/shares.hpp"
 
 namespace roofline::model {
 
@@ -55,6 +58,7 @@ void Mla::lower(Lowering& to) const {
     to.cache_write("kv_write", latent, entry, rows);
     to.keep("kv", entry, Reach::full());
     if (s.indexer) lower_indexer(to, *s.indexer);
+    share_context(to, entry, to.stream_bytes(s.heads * s.kv_rank));
 
     // Who goes which way. Sparse attention picks keys per query, so it works on the latent, except for prompts so short
     // that nothing would be left out.
@@ -144,6 +148,16 @@ std::string Mla::describe() const {
         "MLA, " + text(shape_.heads) + " heads, latent of " + text(shape_.kv_rank) + " + " + text(shape_.rope_dim);
     if (shape_.chosen > 0.0) result += ", best " + text(shape_.chosen) + " of all keys";
     return result;
+}
+
+Result<BlockPtr> Mla::on_rank(const Deployment& deployment) const {
+    MlaShape cut = shape_;
+    // The latent and what leads to it serve all heads: every device has them whole. So is the indexer.
+    if (auto share = even_share(cut.heads, deployment.tensor, "attention heads"); share)
+        cut.heads = *share;
+    else
+        return std::unexpected(share.error());
+    return std::make_shared<Mla>(cut);
 }
 
 }  // namespace roofline::model

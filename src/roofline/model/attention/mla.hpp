@@ -28,6 +28,7 @@ class Mla final : public Block {
     explicit Mla(const MlaShape& shape) : shape_(shape) {}
     void lower(Lowering& lowering) const override;
     std::string describe() const override;
+    Result<BlockPtr> on_rank(const Deployment& deployment) const override;
 
   private:
     MlaShape shape_;

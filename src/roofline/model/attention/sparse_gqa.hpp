@@ -12,6 +12,7 @@ class SparseGqa final : public Gqa {
         : Gqa(shape), indexer_(indexer), chosen_tokens_(chosen_tokens), block_(block) {}
     void lower(Lowering& lowering) const override;
     std::string describe() const override;
+    Result<BlockPtr> on_rank(const Deployment& deployment) const override;
 
   private:
     Indexer indexer_;

@@ -1,6 +1,8 @@
 #include "roofline/model/ffn/dense.hpp"
 
+#include "roofline/model/deployment.hpp"
 #include "roofline/model/lowering.hpp"
+#include "roofline/model/shares.hpp"
 
 namespace roofline::model {
 
@@ -34,6 +36,15 @@ void Dense::lower(Lowering& to) const {
 std::string Dense::describe() const {
     return std::string(shape_.gated ? "gated" : "plain") + " FFN of " +
            std::to_string(static_cast<long long>(shape_.width));
+}
+
+Result<BlockPtr> Dense::on_rank(const Deployment& deployment) const {
+    DenseShape cut = shape_;
+    if (auto share = even_share(cut.width, deployment.tensor, "columns of the FFN"); share)
+        cut.width = *share;
+    else
+        return std::unexpected(share.error());
+    return std::make_shared<Dense>(cut);
 }
 
 }  // namespace roofline::model

@@ -17,6 +17,7 @@ class Dense final : public Block {
     explicit Dense(const DenseShape& shape) : shape_(shape) {}
     void lower(Lowering& lowering) const override;
     std::string describe() const override;
+    Result<BlockPtr> on_rank(const Deployment& deployment) const override;
 
   private:
     DenseShape shape_;

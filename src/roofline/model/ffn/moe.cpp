@@ -1,9 +1,44 @@
 #include "roofline/model/ffn/moe.hpp"
 
+#include <algorithm>
+
+#include "roofline/model/deployment.hpp"
 #include "roofline/model/ffn/dense.hpp"
 #include "roofline/model/lowering.hpp"
+#include "roofline/model/shares.hpp"
 
 namespace roofline::model {
+namespace {
+
+/// F37: devices that a token is sent to, of those its experts are spread over: it goes to each once, however many of
+/// its experts are there.
+double destinations(const MoeShape& s, double ranks) {
+    double elsewhere = 1.0;  // chance that none of the chosen experts is on a certain device
+    const double here = s.experts / ranks;
+    for (double i = 0.0; i < s.chosen; ++i) elsewhere *= std::max(0.0, (s.experts - here - i) / (s.experts - i));
+    return ranks * (1.0 - elsewhere);
+}
+
+/// Groups that attend apart bring their tokens to where the experts are. Whole experts: each token goes to the devices
+/// that hold its experts, and their sums come back. Experts that are cut: everybody gets every token.
+void send_tokens(Lowering& to, const MoeShape& s, double inner, bool there) {
+    const Deployment& spread = to.deployment();
+    if (spread.groups <= 1.0) return;
+    const bool cut = spread.expert_cut() > 1.0;
+    const double bytes = there && spread.dispatch ? inner * bits(*spread.dispatch) / 8.0 : to.stream_bytes(inner);
+    if (cut) {
+        to.communicate(there ? "gather_tokens" : "scatter_tokens",
+                       there ? Collective::all_gather : Collective::reduce_scatter, spread.expert_group(),
+                       bytes * spread.groups, to.tokens());
+        return;
+    }
+    // The tensor ranks of a group have the same tokens and share the sending.
+    const double copies = destinations(s, spread.experts) / spread.tensor * spread.imbalance;
+    to.communicate(there ? "dispatch" : "return", Collective::all_to_all, spread.expert_group(), bytes * copies,
+                   to.tokens());
+}
+
+}  // namespace
 
 void Moe::lower(Lowering& to) const {
     const MoeShape& s = shape_;
@@ -26,6 +61,10 @@ void Moe::lower(Lowering& to) const {
         to.attach(router, s.router_parameters + s.extra_parameters, Role::router);
     to.elementwise("choose", 5.0 * s.experts, s.experts, 2.0 * s.chosen, rows, Kind::select);
 
+    const Deployment& spread = to.deployment();
+    const double held = s.held > 0.0 ? s.held : s.experts;
+    // F36: every token of every group goes to `chosen` experts, of which this device has its share.
+    const double slots = s.chosen * spread.groups / spread.experts * spread.imbalance;
     const double inner = s.latent > 0.0 ? s.latent : to.hidden();
     if (s.latent > 0.0) {
         to.product({.name = "latent_down",
@@ -35,6 +74,7 @@ void Moe::lower(Lowering& to) const {
                     .inner = to.hidden(),
                     .cols = s.latent});
     }
+    send_tokens(to, s, inner, true);
     const double cols = s.gated ? 2.0 * s.width : s.width;
     to.expert_product({.name = s.gated ? "experts.gate_up" : "experts.up",
                        .role = Role::expert_gate_up,
@@ -42,9 +82,11 @@ void Moe::lower(Lowering& to) const {
                        .cols = cols,
                        .bias = s.bias ? cols : 0.0,
                        .total = s.experts,
-                       .chosen = s.chosen});
+                       .chosen = s.chosen,
+                       .held = held,
+                       .slots = slots});
     const double flops = s.gated ? gated_activation_flops : plain_activation_flops;
-    to.elementwise("experts.activation", flops * s.width * s.chosen, cols * s.chosen, s.width * s.chosen, rows);
+    to.elementwise("experts.activation", flops * s.width * slots, cols * slots, s.width * slots, rows);
     to.expert_product({.name = "experts.down",
                        .role = Role::expert_down,
                        .inner = s.width,
@@ -52,8 +94,11 @@ void Moe::lower(Lowering& to) const {
                        .bias = s.bias ? inner : 0.0,
                        .total = s.experts,
                        .chosen = s.chosen,
+                       .held = held,
+                       .slots = slots,
                        .input_per_expert = true});
-    to.elementwise("experts.combine", 2.0 * inner * s.chosen, inner * s.chosen, inner, rows);
+    to.elementwise("experts.combine", 2.0 * inner * slots, inner * slots, std::min(1.0, slots) * inner, rows);
+    send_tokens(to, s, inner, false);
     if (s.latent > 0.0) {
         to.product({.name = "latent_up",
                     .group = Group::moe,
@@ -85,6 +130,31 @@ std::string Moe::describe() const {
     if (shape_.shared_width > 0.0) result += ", shared of " + text(shape_.shared_width);
     if (shape_.dense_width > 0.0) result += ", beside a dense FFN of " + text(shape_.dense_width);
     return result;
+}
+
+Result<BlockPtr> Moe::on_rank(const Deployment& deployment) const {
+    MoeShape cut = shape_;
+    if (auto share = even_share(cut.experts + deployment.redundant_experts, deployment.experts, "experts"); share)
+        cut.held = *share;
+    else
+        return std::unexpected(share.error());
+    if (auto share = even_share(cut.width, deployment.expert_cut(), "columns of an expert"); share)
+        cut.width = *share;
+    else
+        return std::unexpected(share.error());
+    if (cut.shared_width > 0.0) {
+        if (auto share = even_share(cut.shared_width, deployment.tensor, "columns of the shared expert"); share)
+            cut.shared_width = *share;
+        else
+            return std::unexpected(share.error());
+    }
+    if (cut.dense_width > 0.0) {
+        if (auto share = even_share(cut.dense_width, deployment.tensor, "columns of the FFN"); share)
+            cut.dense_width = *share;
+        else
+            return std::unexpected(share.error());
+    }
+    return std::make_shared<Moe>(cut);
 }
 
 }  // namespace roofline::model

@@ -9,6 +9,7 @@ struct MoeShape {
     double experts = 0.0;
     double chosen = 0.0;
     double width = 0.0;  // of one expert
+    double held = 0.0;   // experts on this device; 0: all
     bool gated = true;
     bool bias = false;               // on experts and router (gpt-oss)
     double router_parameters = 0.0;  // beside its matrix: correction biases, scales
@@ -25,6 +26,7 @@ class Moe final : public Block {
     explicit Moe(const MoeShape& shape) : shape_(shape) {}
     void lower(Lowering& lowering) const override;
     std::string describe() const override;
+    Result<BlockPtr> on_rank(const Deployment& deployment) const override;
 
   private:
     MoeShape shape_;

@@ -1,0 +1,139 @@
+#include "roofline/cli/deployment_options.hpp"
+
+#include <fmt/format.h>
+
+#include "roofline/cli/output.hpp"
+#include "roofline/io/tensors.hpp"
+
+namespace roofline::cli {
+namespace {
+
+constexpr double most_devices = 100'000.0;
+// Accelerators are sold eight to a node, unless their link says otherwise.
+constexpr double usual_node = 8.0;
+
+Result<double> parse_share(const char* option, const std::string& text) {
+    const auto value = text == "0" ? Result<double>(0.0) : parse_positive(option, text);
+    if (!value) return value;
+    if (*value > 1.0)
+        return fail(fmt::format("{}: found \"{}\", expected a share from 0 to 1", option, io::printable(text)));
+    return value;
+}
+
+}  // namespace
+
+void DeploymentOptions::add_to(CLI::App& app) {
+    const char* group = "Deployment";
+    const auto number = [&](const char* names, std::string& target, const char* help) {
+        return app.add_option(names, target, help)->group(group)->type_name("N");
+    };
+    number("--tp,--tensor-parallel-size", tensor, "Devices that share every head and matrix")->capture_default_str();
+    number("--pp,--pipeline-parallel-size", pipeline, "Stages that hold consecutive layers")->capture_default_str();
+    number("--dp,--data-parallel-size", data,
+           "Copies that serve their own sequences; with spread experts, attention groups that share the experts")
+        ->capture_default_str();
+    number("--cp,--context-parallel-size", context, "Devices that share every sequence")->capture_default_str();
+    app.add_flag("--enable-expert-parallel", spread_experts, "Whole experts on each device instead of a slice of all")
+        ->group(group);
+    number("--ep,--expert-parallel-size", experts,
+           "Devices that whole experts are spread over; the rest of tensor x data cuts each of them");
+    app.add_flag("--enable-attention-dp", attention_data_parallel,
+                 "The tensor ranks attend to their own sequences and share only the experts")
+        ->group(group);
+    app.add_flag("--sequence-parallel", sequence_parallel, "Norms and sums are split by tokens over the tensor ranks")
+        ->group(group);
+    number("--devices,--num-devices", devices, "Devices there are: a deployment that needs more is refused");
+    number("--node-size,--devices-per-node", node, "Devices in a node (default: what the peer link joins, or 8)");
+    app.add_option("--expert-imbalance", imbalance, "Tokens of the busiest expert device over the mean")
+        ->group(group)
+        ->capture_default_str()
+        ->type_name("X");
+    number("--redundant-experts", redundant, "Copies of busy experts, in all")->capture_default_str();
+    app.add_option("--dispatch-dtype", dispatch, "In what tokens travel to experts, e.g. fp8 (default: as they are)")
+        ->group(group)
+        ->type_name("TYPE");
+    app.add_option("--overlap", overlap, "Share of communication that hides behind computing")
+        ->group(group)
+        ->capture_default_str()
+        ->type_name("SHARE");
+    app.add_flag("--two-batch-overlap", two_batches, "Half a batch computes while the other half communicates")
+        ->group(group);
+    app.add_option("--offload-weights", host_weights, "Share of the layers' weights kept in the host's memory")
+        ->group(group)
+        ->capture_default_str()
+        ->type_name("SHARE");
+    app.add_option("--offload-kv", host_kv, "Share of the KV cache kept in the host's memory")
+        ->group(group)
+        ->capture_default_str()
+        ->type_name("SHARE");
+}
+
+Result<model::Deployment> DeploymentOptions::load(const Device& device) const {
+    model::Deployment result;
+    double groups = 1.0;
+    const auto degree = [](const char* option, const std::string& text, double& target) -> Result<void> {
+        const auto value = parse_whole(option, text, 1.0, most_devices);
+        if (!value) return std::unexpected(value.error());
+        target = *value;
+        return {};
+    };
+    for (const auto& [option, text, target] :
+         {std::tuple{"--tp", &tensor, &result.tensor}, std::tuple{"--pp", &pipeline, &result.pipeline},
+          std::tuple{"--dp", &data, &groups}, std::tuple{"--cp", &context, &result.context}}) {
+        if (auto done = degree(option, *text, *target); !done) return std::unexpected(done.error());
+    }
+    const bool spread = spread_experts || (!experts.empty() && experts != "1") || attention_data_parallel;
+    if (attention_data_parallel) {
+        result.groups = result.tensor * groups;
+        result.tensor = 1.0;
+    } else {
+        (spread ? result.groups : result.replicas) = groups;
+    }
+    if (spread_experts) result.experts = result.expert_ranks();
+    if (!experts.empty()) {
+        if (auto done = degree("--ep", experts, result.experts); !done) return std::unexpected(done.error());
+    }
+    const auto extra = parse_whole("--redundant-experts", redundant, 0.0, most_devices);
+    if (!extra) return std::unexpected(extra.error());
+    result.redundant_experts = *extra;
+    const auto uneven = parse_positive("--expert-imbalance", imbalance);
+    if (!uneven) return std::unexpected(uneven.error());
+    if (*uneven < 1.0 || *uneven > 1000.0)
+        return fail(fmt::format("--expert-imbalance: found {}, expected 1 to 1000", imbalance));
+    result.imbalance = *uneven;
+    if (!dispatch.empty()) {
+        const auto type = parse_dtype(dispatch);
+        if (!type)
+            return fail(fmt::format("--dispatch-dtype: found \"{}\", expected fp8 or bf16", io::printable(dispatch)));
+        result.dispatch = *type;
+    }
+    for (const auto& [option, text, target] : {std::tuple{"--overlap", &overlap, &result.overlap},
+                                               std::tuple{"--offload-weights", &host_weights, &result.host_weights},
+                                               std::tuple{"--offload-kv", &host_kv, &result.host_kv}}) {
+        const auto share = parse_share(option, *text);
+        if (!share) return std::unexpected(share.error());
+        *target = *share;
+    }
+    result.sequence_parallel = sequence_parallel && result.tensor > 1.0;
+    result.two_batches = two_batches;
+
+    const auto& peer = device.level(Level::peer);
+    result.node = peer && peer->devices > 0 ? peer->devices : usual_node;
+    if (!node.empty()) {
+        if (auto done = degree("--node-size", node, result.node); !done) return std::unexpected(done.error());
+    }
+    if (result.replica_devices() <= result.node) result.node = 0.0;  // nothing leaves the node
+    if ((result.host_weights > 0.0 || result.host_kv > 0.0) && device.bandwidth(Level::host) == nullptr)
+        return fail(fmt::format("--offload-weights, --offload-kv: {} states no link to a host", device.name));
+    if (!devices.empty()) {
+        double there = 0.0;
+        if (auto done = degree("--devices", devices, there); !done) return std::unexpected(done.error());
+        if (result.devices() > there) {
+            return fail(fmt::format("--devices: {} were named, but {} needs {:.0f}", devices, describe(result),
+                                    result.devices()));
+        }
+    }
+    return result;
+}
+
+}  // namespace roofline::cli

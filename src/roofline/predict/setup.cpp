@@ -1,0 +1,125 @@
+#include "roofline/predict/setup.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "roofline/model/parameters_only.hpp"
+
+namespace roofline::predict {
+namespace {
+
+std::string activation_summary(const model::TypePlan& plan) {
+    std::vector<std::string_view> seen;
+    std::string text;
+    for (const model::RoleTypes& layer : plan.layers) {
+        for (std::size_t role = 0; role < model::role_count; ++role) {
+            if (!model::usually_quantised(static_cast<model::Role>(role))) continue;
+            const std::string_view type = name(layer[role].activation);
+            if (std::find(seen.begin(), seen.end(), type) != seen.end()) continue;
+            seen.push_back(type);
+            text += (text.empty() ? "" : " + ") + std::string(type);
+        }
+    }
+    return text;
+}
+
+bool alike(const model::Lowered& a, const model::Lowered& b) {
+    return std::equal(a.operators.begin(), a.operators.end(), b.operators.begin(), b.operators.end(),
+                      [](const model::Operator& x, const model::Operator& y) {
+                          return x.name == y.name && x.count == y.count && x.stored_bytes == y.stored_bytes;
+                      });
+}
+
+void lower_stages(const Setup& setup, const model::Architecture& rank, const model::TypePlan& plan,
+                  Scenario& scenario) {
+    model::LoweringOptions options = setup.lowering;
+    for (const model::LayerRange& range : model::pipeline_ranges(rank.layers.size(), setup.deployment().pipeline)) {
+        options.layers = range;
+        model::Lowered lowered = model::lower(rank, plan, options);
+        const auto same = std::find_if(scenario.stages.begin(), scenario.stages.end(),
+                                       [&](const PipelineStage& known) { return alike(known.lowered, lowered); });
+        if (same != scenario.stages.end()) {
+            same->count += 1.0;
+            continue;
+        }
+        scenario.stages.push_back({std::move(lowered), 1.0});
+    }
+}
+
+}  // namespace
+
+model::TypePlan plan_types(const Setup& setup) {
+    const TypeChoice& choice = setup.types;
+    model::TypePlan plan = *setup.checkpoint;
+    if (choice.weights != nullptr) {
+        const DType activation =
+            choice.activations != nullptr ? choice.activations->value : model::stream_type(plan.stream);
+        const Format kv = choice.kv != nullptr ? *choice.kv : plan.kv;
+        return model::uniform_plan(plan.layers.size(), *choice.weights, activation, kv);
+    }
+    if (choice.activations != nullptr) {
+        const DType activation = choice.activations->value;
+        const auto change = [&](model::RoleTypes& roles) {
+            for (std::size_t role = 0; role < model::role_count; ++role) {
+                if (bits(activation) >= 16 || model::usually_quantised(static_cast<model::Role>(role)))
+                    roles[role].activation = activation;
+            }
+        };
+        change(plan.outside);
+        for (model::RoleTypes& roles : plan.layers) change(roles);
+        plan.stream = model::stream_type(activation);
+        plan.attention = plan.stream;
+    }
+    if (choice.kv != nullptr) plan.kv = *choice.kv;
+    return plan;
+}
+
+Result<Scenario> realise(const Setup& setup) {
+    const model::TypePlan plan = plan_types(setup);
+    const model::Deployment& deployment = setup.deployment();
+    Scenario scenario;
+    scenario.model_name = setup.model_name;
+    scenario.model_title = setup.model_title;
+    scenario.weight_types = setup.checkpoint_summary;
+    scenario.notes = setup.notes;
+    if (setup.types.weights != nullptr) {
+        scenario.weight_types = setup.types.weights->name;
+        if (!setup.types.weights->note.empty()) {
+            scenario.notes.push_back(std::string(setup.types.weights->name) + ": " +
+                                     std::string(setup.types.weights->note));
+        }
+    }
+    scenario.activation_type = activation_summary(plan);
+    scenario.kv_type = setup.architecture ? std::string(plan.kv.name) : "none";
+    scenario.device = setup.device;
+    scenario.workload = setup.workload;
+    scenario.execution = setup.execution;
+    scenario.deployment = deployment;
+
+    if (!setup.architecture) {
+        // Without an architecture nothing says what must be copied: weights are shared evenly, nothing is exchanged.
+        scenario.lowered = model::lower_parameters_only(setup.parameters / deployment.replica_devices(), plan);
+        scenario.active_parameters = setup.parameters;
+        scenario.parameters = model::count_parameters(model::lower_parameters_only(setup.parameters, plan));
+        scenario.kv_bytes_per_token = 0.0;
+        return scenario;
+    }
+    scenario.longest_context = setup.architecture->longest_context;
+    model::LoweringOptions whole = setup.lowering;
+    whole.deployment = {};
+    const model::Lowered undivided = model::lower(*setup.architecture, plan, whole);
+    scenario.active_parameters = model::active_parameters(undivided, setup.active_counts);
+    scenario.parameters = model::count_parameters(undivided);
+    scenario.kv_bytes_per_token = model::kv_bytes_per_token(undivided);
+    if (deployment == model::Deployment{}) {
+        scenario.lowered = undivided;
+        return scenario;
+    }
+    const auto rank = model::on_rank(*setup.architecture, deployment);
+    if (!rank) return std::unexpected(rank.error());
+    scenario.lowered = model::lower(*rank, plan, setup.lowering);
+    if (deployment.pipeline > 1.0) lower_stages(setup, *rank, plan, scenario);
+    return scenario;
+}
+
+}  // namespace roofline::predict

@@ -1,0 +1,50 @@
+// What is asked before anything is counted: a model, its number types, a device, a workload, a deployment. A plain
+// value: options fill it, `advise`, `sweep` and `plan` change it, and `realise` turns it into a scenario that can be
+// priced.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "roofline/core/problem.hpp"
+#include "roofline/model/lowering.hpp"
+#include "roofline/predict/report.hpp"
+
+namespace roofline::predict {
+
+/// Number types that were asked for; empty where the checkpoint decides.
+struct TypeChoice {
+    const Format* weights = nullptr;
+    const Format* activations = nullptr;
+    const Format* kv = nullptr;
+
+    bool operator==(const TypeChoice&) const = default;
+};
+
+struct Setup {
+    std::string model_name;
+    std::string model_title;
+    std::shared_ptr<const model::Architecture> architecture;  // empty: only the number of parameters is known
+    double parameters = 0.0;
+    std::shared_ptr<const model::TypePlan> checkpoint;  // types as the checkpoint has them
+    std::string checkpoint_summary;                     // "bf16", "fp8_block + bf16"
+    model::ActiveCounts active_counts = model::ActiveCounts::everything;
+    TypeChoice types;
+    model::LoweringOptions lowering;  // with the deployment
+    Device device;
+    Workload workload;
+    Execution execution;
+    std::vector<std::string> notes;
+
+    const model::Deployment& deployment() const { return lowering.deployment; }
+    model::Deployment& deployment() { return lowering.deployment; }
+};
+
+/// The types a model runs in: the checkpoint's, changed as asked.
+model::TypePlan plan_types(const Setup& setup);
+
+/// What the parallelism asked for makes of the model: refused where the model cannot be cut so.
+Result<Scenario> realise(const Setup& setup);
+
+}  // namespace roofline::predict
