@@ -50,5 +50,55 @@ TEST(Collective, OnATorusAnExchangeCrossesManyLinks) {
     EXPECT_NEAR(exchange.peer, 63.0 / 64.0 * 3.0, 1e-12);
 }
 
+TEST(Collective, BetweenPairsTrafficTakesTheHostLink) {
+    // Four devices, bridged in pairs: M is summed in the pair (2 x 1/2), halves of it between two pairs (2 x 1/2 x
+    // 1/2).
+    const Wiring pairs = {.joined = 2};
+    const LinkTraffic sum = compulsory_traffic(Collective::all_reduce, {4, 1}, pairs);
+    EXPECT_DOUBLE_EQ(sum.peer, 1.0);
+    EXPECT_DOUBLE_EQ(sum.host, 0.5);
+    EXPECT_DOUBLE_EQ(sum.network, 0.0);
+    // A pair lacks half of what is gathered, and each of the two fetches half of that.
+    EXPECT_DOUBLE_EQ(compulsory_traffic(Collective::all_gather, {4, 1}, pairs).host, 0.25);
+    // Of four parts one stays, one goes to the partner, two to the other pair.
+    const LinkTraffic exchange = compulsory_traffic(Collective::all_to_all, {4, 1}, pairs);
+    EXPECT_DOUBLE_EQ(exchange.peer, 0.25);
+    EXPECT_DOUBLE_EQ(exchange.host, 0.5);
+    EXPECT_DOUBLE_EQ(compulsory_traffic(Collective::send_receive, {2, 1}, pairs).peer, 1.0);
+    EXPECT_DOUBLE_EQ(compulsory_traffic(Collective::send_receive, {4, 1}, pairs).host, 1.0);
+}
+
+TEST(Collective, WithoutAPeerLinkTheHostLinkCarriesAll) {
+    const Wiring alone = {.joined = 1};
+    EXPECT_DOUBLE_EQ(compulsory_traffic(Collective::all_reduce, {4, 1}, alone).peer, 0.0);
+    EXPECT_DOUBLE_EQ(compulsory_traffic(Collective::all_reduce, {4, 1}, alone).host, 1.5);
+    EXPECT_DOUBLE_EQ(compulsory_traffic(Collective::all_to_all, {4, 1}, alone).host, 0.75);
+    EXPECT_DOUBLE_EQ(compulsory_traffic(Collective::send_receive, {2, 1}, alone).host, 1.0);
+}
+
+TEST(Collective, AnIslandAsLargeAsTheNodeIsANode) {
+    for (const Collective collective : all_collectives) {
+        const LinkTraffic whole = compulsory_traffic(collective, {16, 2});
+        const LinkTraffic island = compulsory_traffic(collective, {16, 2}, {.joined = 8});
+        for (const Level level : all_levels) EXPECT_EQ(whole.at(level), island.at(level)) << name(collective);
+    }
+}
+
+TEST(Collective, ADeviceSaysHowItIsWired) {
+    Device device;
+    EXPECT_EQ(wiring_of(device).joined, 1);
+    EXPECT_EQ(link_within(device, 2.0), Level::host);
+    MemoryLevel& peer = device.levels[index(Level::peer)].emplace();
+    EXPECT_EQ(wiring_of(device).joined, 0);
+    EXPECT_EQ(link_within(device, 8.0), Level::peer);
+    peer.devices = 2;
+    EXPECT_EQ(link_within(device, 2.0), Level::peer);
+    EXPECT_EQ(link_within(device, 4.0), Level::host);
+    peer.reduces_in_switch = true;
+    peer.topology = "torus3d";
+    EXPECT_TRUE(wiring_of(device).reduces_in_switch);
+    EXPECT_EQ(wiring_of(device).torus_dimensions, 3);
+}
+
 }  // namespace
 }  // namespace roofline

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "roofline/core/device.hpp"
+
 namespace roofline {
 
 /// What a message is differs, and every count below is per byte of it:
@@ -35,12 +37,26 @@ struct RankGroup {
 struct Wiring {
     bool reduces_in_switch = false;  // the switch adds up what passes through it and copies what goes to many
     int torus_dimensions = 0;        // 0: every device reaches every other in one hop
+    int joined = 0;  // devices that the peer link joins, beyond which traffic takes the host link; 0: all of a node
 };
+
+/// As far as the device's own description says: without a peer link every device stands alone, and its host link
+/// carries all.
+Wiring wiring_of(const Device& device);
+
+/// The slowest kind of link that `devices` of one node need between them: the peer link, or where it does not join
+/// them all, the host link.
+Level link_within(const Device& device, double devices);
 
 /// Bytes that each rank must send over each kind of link, per byte of message.
 struct LinkTraffic {
     double peer = 0.0;
     double network = 0.0;
+    double host = 0.0;  // between islands of a node that the peer link does not join
+
+    double at(Level level) const {
+        return level == Level::peer ? peer : level == Level::network ? network : level == Level::host ? host : 0.0;
+    }
 };
 
 /// F35: the least that any algorithm moves. Between nodes every device has its own adapter, and a node exchanges each
