@@ -376,6 +376,8 @@ TEST(KernelTimes, AreNoFasterThanPeakAndBandwidthAllow) {
     for (const KernelClass* known : kernel_classes()) {
         for (const Work work : work_of(known->name)) {
             if (work == Work::step) continue;  // has no peak of its own
+            if (known->constants.back().name == "backlog" || known->constants.back().name == "network")
+                continue;  // collectives: links hold them back, see collective_kernels_test.cpp
             // llama.cpp's count the experts that are touched themselves; single rows and recurrences are work for the
             // vector units, which costs nothing where their peak is unknown.
             const bool whole_engine = known->name.starts_with("ggml");

@@ -62,31 +62,18 @@ Choice Execution::choose_step(const Device& device) const {
 }
 
 Links links_of(const Device& device) {
-    // 400 Gb/s for each device is what nodes of several accelerators are usually joined by.
-    constexpr double usual_network = 50e9;
-    const Roofs limit = limit_roofs(device);
-    const Roofs attainable = attainable_roofs(device);
     Links links;
-    links.limit = limit.seconds_per_byte;
-    links.attainable = attainable.seconds_per_byte;
-    const auto& peer = device.level(Level::peer);
-    if (peer) {
-        links.wiring.reduces_in_switch = peer->reduces_in_switch;
-        if (peer->topology == "torus2d") links.wiring.torus_dimensions = 2;
-        if (peer->topology == "torus3d") links.wiring.torus_dimensions = 3;
-    } else {
-        links.peers_over_host = true;
-        links.limit[index(Level::peer)] = links.limit[index(Level::host)];
-        links.attainable[index(Level::peer)] = links.attainable[index(Level::host)];
-    }
+    links.wiring = wiring_of(device);
+    links.limit = limit_roofs(device).seconds_per_byte;
+    links.attainable = attainable_roofs(device).seconds_per_byte;
     if (device.bandwidth(Level::network) == nullptr) {
         links.network_assumed = true;
-        links.limit[index(Level::network)] = links.attainable[index(Level::network)] = 1.0 / usual_network;
+        links.limit[index(Level::network)] = links.attainable[index(Level::network)] = 1.0 / assumed_network.value;
     }
     return links;
 }
 
-Machine machine_of(const Device& device, Engine engine, DType type) {
+Machine machine_of(const Device& device, Engine engine, DType type, double devices) {
     const auto value = [](const Figure* figure) { return figure != nullptr ? figure->value : 0.0; };
     Machine machine;
     if (const auto& rate = device.rate(engine, type)) machine.peak = rate->value;
@@ -95,14 +82,27 @@ Machine machine_of(const Device& device, Engine engine, DType type) {
     machine.cache = value(device.capacity(Level::cache));
     if (device.multiprocessors) machine.units = device.multiprocessors->value;
     if (device.matrix_tile) machine.tile = device.matrix_tile->value;
-    const Links links = links_of(device);
-    const auto rate = [&](Level level) {
-        const double cost = links.limit[index(level)];
-        return cost > 0.0 ? 1.0 / cost : 0.0;
-    };
-    machine.link = rate(Level::peer);
-    machine.network = rate(Level::network);
+    machine.link = value(device.bandwidth(link_within(device, devices)));
+    const Figure* network = device.bandwidth(Level::network);
+    machine.network = network != nullptr ? network->value : assumed_network.value;
     return machine;
+}
+
+Kernel collective_kernel(Collective collective, const RankGroup& group, double message_bytes, const Device& device) {
+    const LinkTraffic traffic = compulsory_traffic(collective, group, wiring_of(device));
+    Kernel kernel;
+    kernel.pattern = Pattern::collective;
+    kernel.ranks = group.ranks;
+    kernel.nodes = group.nodes;
+    kernel.message_bytes = message_bytes;
+    kernel.link_bytes = message_bytes * traffic.at(link_within(device, group.per_node()));
+    kernel.network_bytes = message_bytes * traffic.network;
+    return kernel;
+}
+
+std::string_view collective_type(const RankGroup& group, const Device& device) {
+    const bool alone = group.per_node() <= 1.0;
+    return !alone && link_within(device, group.per_node()) == Level::host ? "message, host" : "message";
 }
 
 Kernel Manner::share(const Kernel& kernel, model::Phase phase) const {
@@ -140,7 +140,8 @@ Manner manner_of(const model::Operator& op, Engine engine, DType type, const Dev
                  const Execution& execution) {
     const model::Extent& extent = op.extent;
     Manner manner;
-    manner.machine = machine_of(device, engine, type);
+    const bool together = extent.pattern == Pattern::collective;
+    manner.machine = machine_of(device, engine, type, together ? extent.ranks.per_node() : 1.0);
     manner.prefill_rule = execution.profile.rule_for(op.name, op.kind, "prefill");
     manner.decode_rule = execution.profile.rule_for(op.name, op.kind, "decode");
     manner.by_sequences =
@@ -152,7 +153,7 @@ Manner manner_of(const model::Operator& op, Engine engine, DType type, const Dev
         const std::string_view general = extent.pattern == Pattern::product ? "gemm" : "elementwise";
         const bool one_for_all = !all.empty() && extent.pattern != Pattern::collective;
         const KernelClass& chosen = class_or(one_for_all ? std::string_view(all) : own, general);
-        const std::string_view weights = kernel_type(op, phase);
+        const std::string_view weights = together ? collective_type(extent.ranks, device) : kernel_type(op, phase);
         return execution.choose(chosen, weights, device);
     };
     manner.prefill = choose(model::Phase::prefill);

@@ -25,20 +25,27 @@ struct Execution {
     Choice choose_step(const Device& device) const;
 };
 
-/// The links of a device as a deployment uses them: devices without a link of their own talk through the host's, and
-/// where nobody says what joins nodes, something usual is assumed.
+/// Per direction and device, where a device's network link is not given: an adapter of 400 Gb/s for each.
+inline constexpr BytesPerSecond assumed_network{50e9};
+
+/// What bytes over links cost a deployment.
 struct Links {
     Wiring wiring;
-    bool peers_over_host = false;
     bool network_assumed = false;
     double host_efficiency = 0.8;  // of the datasheet's bandwidth, for long copies: protocol and pinned buffers
-    std::array<double, level_count> limit{};  // seconds per byte of peer, network and host
+    std::array<double, level_count> limit{};  // seconds per byte
     std::array<double, level_count> attainable{};
 };
 Links links_of(const Device& device);
 
-/// Datasheet figures for one engine and type, as the formulas want them.
-Machine machine_of(const Device& device, Engine engine, DType type);
+/// Datasheet figures for one engine and type, as the formulas want them. The link is the slowest that `devices` of one
+/// node need between them.
+Machine machine_of(const Device& device, Engine engine, DType type, double devices = 2.0);
+
+/// The launch that does a collective of `message_bytes`, on each of its ranks. Its class has the collective's name.
+Kernel collective_kernel(Collective collective, const RankGroup& group, double message_bytes, const Device& device);
+/// What its constants are told apart by: not what the bytes hold, but whether they pass the host.
+std::string_view collective_type(const RankGroup& group, const Device& device);
 
 /// How one operator is done: its kernels' class for prompts and for single tokens (they differ for attention only).
 struct Manner {

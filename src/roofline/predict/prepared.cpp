@@ -83,8 +83,10 @@ Prepared::Prepared(const model::Lowered& lowered, const Device& device, const Ex
         entry.count = op.count;
         entry.message = op.message_bytes;
         entry.communicates = op.extent.pattern == Pattern::collective;
-        if (entry.communicates)
+        if (entry.communicates) {
             entry.traffic = compulsory_traffic(op.extent.collective, op.extent.ranks, links_.wiring);
+            entry.slowest_link = link_within(device, op.extent.ranks.per_node());
+        }
         // Tables outside the layers stay where they are used.
         entry.may_lie_on_host = op.role != model::Role::embedding && op.role != model::Role::head;
         if (op.engine == Engine::matrix) {
@@ -121,7 +123,7 @@ Kernel Prepared::kernel(const Entry& entry, const model::FeatureValues& values, 
                               entry.activations(values), values, group, tokens);
     if (entry.communicates) {
         kernel.message_bytes = entry.message(values);
-        kernel.link_bytes = entry.traffic.peer * kernel.message_bytes;
+        kernel.link_bytes = entry.traffic.at(entry.slowest_link) * kernel.message_bytes;
         kernel.network_bytes = entry.traffic.network * kernel.message_bytes;
     }
     return kernel;
@@ -131,11 +133,13 @@ Kernel Prepared::kernel(const Entry& entry, const model::FeatureValues& values, 
 void Prepared::price_collective(const Entry& entry, const Kernel& kernel, model::Phase phase,
                                 OperatorTime& time) const {
     time = {};
-    (links_.peers_over_host ? time.host_bytes : time.peer_bytes) = entry.count * kernel.link_bytes;
-    time.network_bytes = entry.count * kernel.network_bytes;
-    const double peer_bytes = entry.count * kernel.link_bytes;
+    const double message = entry.count * kernel.message_bytes;
+    time.peer_bytes = message * entry.traffic.peer;
+    time.network_bytes = message * entry.traffic.network;
+    time.host_bytes = message * entry.traffic.host;
     const auto slowest = [&](const std::array<double, level_count>& cost) {
-        return std::max(peer_bytes * cost[index(Level::peer)], time.network_bytes * cost[index(Level::network)]);
+        return std::max({time.peer_bytes * cost[index(Level::peer)], time.network_bytes * cost[index(Level::network)],
+                         time.host_bytes * cost[index(Level::host)]});
     };
     time.limit = slowest(links_.limit);
     time.attainable = std::max(slowest(links_.attainable), time.limit);

@@ -134,6 +134,7 @@ class Prepared {
         double attainable_flop_cost = 0.0;
         model::Form message;  // of a collective, and what of it crosses each link
         LinkTraffic traffic;
+        Level slowest_link = Level::peer;
         bool communicates = false;
         bool may_lie_on_host = true;
         Engine engine = Engine::matrix;

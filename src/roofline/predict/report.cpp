@@ -249,10 +249,12 @@ void note_deployment(const Scenario& scenario, Report& report) {
         report.notes.push_back(text);
     }
     const Links links = links_of(scenario.device);
-    const bool communicates = spread.replica_devices() > 1.0;
-    if (communicates && links.peers_over_host)
-        report.notes.push_back(scenario.device.name +
-                               " has no link of its own to its peers: they talk over the host's");
+    bool over_host = false;
+    for (const StageReport& stage : report.stages)
+        over_host = over_host || stage.totals.host_bytes > stage.totals.streamed_bytes;
+    if (over_host)
+        report.notes.push_back("devices that " + scenario.device.name +
+                               "'s own link does not join talk over the host's");
     bool leaves_node = false;
     for (const model::Operator& op : scenario.lowered.operators)
         leaves_node = leaves_node || op.extent.ranks.nodes > 1.0;
