@@ -19,7 +19,8 @@ struct Call {
     Engine engine = Engine::matrix;  // that runs it, in `type`
     DType type = DType::bf16;
     double count = 1.0;
-    bool cold = false;  // operands were driven out of the cache first: all of them stream
+    bool cold = false;         // operands were driven out of the cache first: all of them stream
+    Level link = Level::peer;  // that the kernel's link bytes cross
 };
 
 /// What was timed: one launch or several of the same class.

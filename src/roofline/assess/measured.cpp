@@ -58,15 +58,18 @@ class DeviceNames {
     std::map<std::string, std::shared_ptr<const Device>> devices_;
 };
 
-/// F1 for what a row timed: weights and caches stream; activations may stay on the chip if they fit.
+/// F1 for what a row timed: weights and caches stream; activations may stay on the chip if they fit; what other devices
+/// need crosses links.
 double roof_seconds(const Measurement& row, const Roofs& roofs) {
     double sum = 0.0;
     for (const Call& call : row.calls) {
         const double activations = call.kernel.input_bytes + call.kernel.output_bytes;
         const bool stays = !call.cold && (activations <= call.machine.cache || call.machine.cache == 0.0);
         const double bytes = call.kernel.weight_bytes + (stays ? 0.0 : activations);
-        sum += call.count * std::max(call.kernel.flops * roofs.flop_cost(call.engine, call.type),
-                                     bytes * roofs.seconds_per_byte[index(Level::memory)]);
+        sum += call.count * std::max({call.kernel.flops * roofs.flop_cost(call.engine, call.type),
+                                      bytes * roofs.seconds_per_byte[index(Level::memory)],
+                                      call.kernel.link_bytes * roofs.seconds_per_byte[index(call.link)],
+                                      call.kernel.network_bytes * roofs.seconds_per_byte[index(Level::network)]});
     }
     return sum;
 }
@@ -161,7 +164,10 @@ Result<void> read_kernel_table(const CsvTable& table, Measurements& into) {
             refusal.reason = std::move(reason);
             into.refused.push_back(refusal);
         };
-        const auto device = names.find(table.text(row, "gpu"));
+        // Of machines with several devices the topology may say more than the name of the chip: "a100_pairwise_nvlink"
+        // is another card than "a100_dgx".
+        auto device = names.find(table.text(row, "topology"));
+        if (!device) device = names.find(table.text(row, "gpu"));
         if (!device) {
             refuse("unknown device");
             continue;
@@ -173,6 +179,10 @@ Result<void> read_kernel_table(const CsvTable& table, Measurements& into) {
             continue;
         }
         understood.insert(reader->columns.begin(), reader->columns.end());
+        if (table.text(row, "note").find("SUSPECT") != std::string_view::npos) {
+            refuse("marked as suspect in its note");
+            continue;
+        }
         const auto time = table.number(row, "time_us");
         if (!time || *time <= 0.0) {
             refuse("no positive time");
