@@ -31,6 +31,11 @@ std::string read(const RowContext& row, Measurement& into) {
     if (per_node == 0.0 || per_node > ranks || ranks / per_node != std::floor(ranks / per_node))
         return "devices_per_node does not divide num_gpus";
 
+    // Adapters differ tenfold between clusters. Rows that do not say what joined their nodes have no limit to be held
+    // against, and what they would teach holds for their cluster alone.
+    if (per_node < ranks && row.device.bandwidth(Level::network) == nullptr)
+        return "the network between its nodes is not stated";
+
     const Collective collective = collective_of(into.kind);
     const RankGroup group{ranks, ranks / per_node};
     Call call = call_of(row.device, name(collective), DType::fp16,
@@ -38,8 +43,7 @@ std::string read(const RowContext& row, Measurement& into) {
     call.link = link_within(row.device, per_node);
     call.machine.link = predict::machine_of(row.device, call.engine, call.type, per_node).link;
     into.calls = {call};
-    // Adapters differ between clusters and are not known: what such rows say holds for theirs, and is kept apart.
-    into.fit_type = group.nodes > 1.0 ? "message, network" : predict::collective_type(group, row.device);
+    into.fit_type = predict::collective_type(group, row.device);
     const std::string framework = lower_case(row.text("framework"));
     into.stack = framework.find("torch") != std::string::npos ? "torch_distributed" : framework;
     // Left out together: one number of ranks, sizes within a factor of four.
