@@ -80,6 +80,7 @@ void expect_same(const Device& a, const Device& b) {
         EXPECT_EQ(a.level(level)->topology, b.level(level)->topology) << what;
         EXPECT_EQ(a.level(level)->links, b.level(level)->links) << what;
         expect_same(a.level(level)->capacity, b.level(level)->capacity, what);
+        expect_same(a.level(level)->reported, b.level(level)->reported, what + ".reported");
         expect_same(a.level(level)->bandwidth, b.level(level)->bandwidth, what);
     }
     expect_same(a.multiprocessors, b.multiprocessors, "multiprocessors");

@@ -73,6 +73,11 @@ const Figure* Device::capacity(Level which) const {
     return found && found->capacity ? &*found->capacity : nullptr;
 }
 
+const Figure* Device::usable(Level which) const {
+    const auto& found = level(which);
+    return found && found->reported ? &*found->reported : capacity(which);
+}
+
 std::optional<EngineChoice> choose_engine(const Device& device, DType type) {
     if (const auto engine = engine_of(device, type)) return EngineChoice{*engine, type, true};
     for (const DType other : stand_ins(type)) {

@@ -52,6 +52,7 @@ std::string_view name(Level level);
 struct MemoryLevel {
     std::string technology;
     std::optional<Figure> capacity;
+    std::optional<Figure> reported;   // what the driver lets programs see of the capacity, where that is known
     std::optional<Figure> bandwidth;  // per direction for links
     std::string topology;             // of the peer link: switch, mesh, torus3d ...
     int links = 0;                    // of the peer link, where it is a bundle
@@ -83,6 +84,8 @@ struct Device {
     const std::optional<MemoryLevel>& level(Level which) const { return levels[index(which)]; }
     const Figure* bandwidth(Level which) const;
     const Figure* capacity(Level which) const;
+    /// What programs can have of a level: as the driver reports it, else as the datasheet says.
+    const Figure* usable(Level which) const;
 };
 
 /// Where a product in some type really runs.

@@ -111,8 +111,8 @@ class Reader {
 
     void levels(Fields& file, std::string_view key, std::initializer_list<Level> allowed) {
         for (Fields& entry : file.children(key)) {
-            allow(entry,
-                  {"id", "technology", "capacity", "bandwidth", "topology", "links", "devices", "reduces_in_switch"});
+            allow(entry, {"id", "technology", "capacity", "reported", "bandwidth", "topology", "links", "devices",
+                          "reduces_in_switch"});
             const std::string id = entry.text("id");
             const auto level =
                 std::find_if(allowed.begin(), allowed.end(), [&](Level candidate) { return name(candidate) == id; });
@@ -124,6 +124,7 @@ class Reader {
             MemoryLevel& result = device_.levels[index(*level)].emplace();
             result.technology = entry.text_or("technology", "");
             result.capacity = figure(entry, "capacity", Dimension::bytes);
+            result.reported = figure(entry, "reported", Dimension::bytes);
             result.bandwidth = figure(entry, "bandwidth", Dimension::bytes_per_second);
             result.topology = entry.text_or("topology", "");
             result.links = static_cast<int>(entry.count_or("links", 0.0));
@@ -228,6 +229,7 @@ OrderedJson write_device(const Device& device) {
         if (!found) continue;
         OrderedJson entry = {{"id", name(level)}, {"technology", found->technology}};
         if (found->capacity) entry["capacity"] = figure_json(*found->capacity, "B");
+        if (found->reported) entry["reported"] = figure_json(*found->reported, "B");
         if (found->bandwidth) entry["bandwidth"] = figure_json(*found->bandwidth, "B/s");
         if (!found->topology.empty()) entry["topology"] = found->topology;
         if (found->links > 0) entry["links"] = found->links;

@@ -4,7 +4,8 @@
 //     "aliases": [], "status"?,
 //     "engines": [ { "id": "matrix" | "vector", "rates": { "fp16": FIGURE, ... } } ],
 //     "multiprocessors"?: FIGURE, "matrix_tile"?: FIGURE,                                            unit "count"
-//     "memory":  [ { "id": "memory" | "cache" | "host", "technology", "capacity"?: FIGURE, "bandwidth"?: FIGURE } ],
+//     "memory":  [ { "id": "memory" | "cache" | "host", "technology", "capacity"?: FIGURE, "reported"?: FIGURE,
+//                    "bandwidth"?: FIGURE } ],       reported: what the driver lets programs see of the capacity
 //     "links":   [ { "id": "peer", "technology", "topology", "links"?, "bandwidth"?: FIGURE } ],    per direction
 //     "power"?: FIGURE, "ceilings"?: { "memory.bandwidth": FIGURE, "matrix.bf16": FIGURE },          measured
 //     "sources": { ID: { "kind": "vendor" | "measured" | "derived" | "assumed", "title", "date" } }, "notes"?: [] }

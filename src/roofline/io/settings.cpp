@@ -152,7 +152,10 @@ Result<void> apply(const Setting& setting, Device& device) {
         return fail(fmt::format("--set {}: {} is not a figure of a device", setting.text, setting.path));
     auto& entry = device.levels[index(*level)];
     if (!entry) entry.emplace();
-    if (tail == "capacity") return change(setting, entry->capacity, Dimension::bytes, device, "");
+    if (tail == "capacity") {
+        entry->reported.reset();  // it was a part of the old capacity
+        return change(setting, entry->capacity, Dimension::bytes, device, "");
+    }
     return change(setting, entry->bandwidth, Dimension::bytes_per_second, device,
                   fmt::format("{}.bandwidth", name(*level)));
 }

@@ -119,6 +119,8 @@ Result<int> show(const Options& options) {
         const auto& entry = device->level(level);
         const std::string technology = entry && !entry->technology.empty() ? " (" + entry->technology + ")" : "";
         add_figure(table, fmt::format("{}.capacity{}", name(level), technology), device->capacity(level), "B", *device);
+        if (entry && entry->reported)
+            add_figure(table, fmt::format("{}.reported{}", name(level), technology), &*entry->reported, "B", *device);
         add_figure(table, fmt::format("{}.bandwidth{}", name(level), technology), device->bandwidth(level), "B/s",
                    *device);
     }
