@@ -43,6 +43,8 @@ Lowering::Lowering(const Architecture& architecture, const TypePlan& types, cons
 }
 
 Lowered Lowering::run() && {
+    lowered_.hidden_bytes = stream_bytes(architecture_.hidden);
+    lowered_.vocabulary = architecture_.vocabulary;
     if (first_stage()) lower_embedding();
     lower_layers();
     lower_hand_over();

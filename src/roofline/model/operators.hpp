@@ -87,6 +87,8 @@ struct Lowered {
     std::vector<Feature> features;
     double widest_activation = 0.0;  // bytes per token of the largest pair of input and output, for the fit
     double logits_bytes = 0.0;       // per position with logits
+    double hidden_bytes = 0.0;       // of one token's residual stream
+    double vocabulary = 0.0;         // of the whole model, however the head is shared out
     double score_bytes = 0.0;        // unfused attention: per (token, position), all heads; 0: scores stay on the chip
     double host_weights = 0.0;       // share of the layers' weights that lies in the host's memory
     double host_kv = 0.0;            // share of the caches that does
