@@ -16,5 +16,6 @@ std::span<const EmbeddedFile> embedded_devices();
 std::span<const EmbeddedFile> embedded_models();
 std::span<const EmbeddedFile> embedded_profiles();
 std::span<const EmbeddedFile> embedded_calibrations();
+std::span<const EmbeddedFile> embedded_engines();
 
 }  // namespace roofline::io

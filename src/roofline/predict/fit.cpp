@@ -29,7 +29,13 @@ StepActivations activations_of(const model::Lowered& lowered, const Workload& wo
 
 }  // namespace
 
-Fit fit(const model::Lowered& lowered, const Device& device, const Workload& workload, double longest_known) {
+Bytes Fit::shortfall() const {
+    if (engine) return engine->shortfall;
+    return capacity && total() > *capacity ? total() - *capacity : Bytes(0.0);
+}
+
+Fit fit(const model::Lowered& lowered, const Device& device, const Workload& workload, double longest_known,
+        const std::optional<MemoryOptions>& options) {
     Fit result;
     const double context = final_context(workload);
     const StepActivations activations = activations_of(lowered, workload);
@@ -66,6 +72,13 @@ Fit fit(const model::Lowered& lowered, const Device& device, const Workload& wor
         longest = low;
     }
     if (longest < unlimited) result.longest_context = longest;
+
+    if (options && options->rules.layout != EngineRules::Layout::ideal) {
+        result.engine = engine_memory(lowered, device, workload, longest_known, *options);
+        result.fits = result.engine->fits;
+        result.largest_batch = result.engine->largest_batch;
+        result.longest_context = result.engine->longest_context;
+    }
     return result;
 }
 

@@ -273,11 +273,32 @@ Fit fit_deployment(const Scenario& scenario) {
     const double shared_by = spread.replicas * spread.groups;
     Workload workload = scenario.workload;
     workload.batch = std::ceil(workload.batch / shared_by);
-    Fit worst = fit(scenario.stages.empty() ? scenario.lowered : scenario.stages.front().lowered, scenario.device,
-                    workload, scenario.longest_context);
+    std::optional<MemoryOptions> memory = scenario.memory;
+    if (memory) memory->ranks = spread.replica_devices();
+    // The device that is worst off decides: it has the least for caches, or the most to hold.
+    const auto worse = [](const Fit& one, const Fit& other) {
+        if (one.engine && other.engine) return one.engine->pool < other.engine->pool;
+        return one.total() > other.total();
+    };
+    const model::Lowered* where = scenario.stages.empty() ? &scenario.lowered : &scenario.stages.front().lowered;
+    Fit worst = fit(*where, scenario.device, workload, scenario.longest_context, memory);
     for (const PipelineStage& stage : scenario.stages) {
-        const Fit other = fit(stage.lowered, scenario.device, workload, scenario.longest_context);
-        if (other.total() > worst.total()) worst = other;
+        Fit other = fit(stage.lowered, scenario.device, workload, scenario.longest_context, memory);
+        if (!worse(other, worst)) continue;
+        worst = std::move(other);
+        where = &stage.lowered;
+    }
+    if (!worst.fits) {
+        const Format* kv = find_format(scenario.kv_type);
+        worst.remedies = what_would_fit({.lowered = *where,
+                                         .device = scenario.device,
+                                         .workload = workload,
+                                         .longest_known = scenario.longest_context,
+                                         .options = memory,
+                                         .kv_bits = kv != nullptr ? bits_per_element(*kv) : 0.0,
+                                         .ranks = spread.devices(),
+                                         .shared_by = shared_by},
+                                        scenario.remedies);
     }
     if (worst.largest_batch) *worst.largest_batch *= shared_by;
     return worst;

@@ -40,6 +40,8 @@ struct Scenario {
     Device device;
     Workload workload;
     Execution execution;
+    std::optional<MemoryOptions> memory;  // an engine that allocates it; empty: what the model needs
+    std::vector<Candidate> remedies;      // other ways to lower it, tried where it does not fit
     std::vector<std::string> notes;
 };
 
