@@ -6,6 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "cli/run.hpp"
+#include "roofline/io/catalog.hpp"
+#include "roofline/io/engine_file.hpp"
+#include "roofline/io/report_json.hpp"
+#include "roofline/model/lowering.hpp"
+#include "roofline/predict/report.hpp"
+#include "roofline/render/predict_text.hpp"
 
 namespace roofline::cli::testing {
 namespace {
@@ -347,6 +353,73 @@ TEST(ProfileFiles, EveryBuiltInFileFollowsTheProfileSchemaAndIsNamedAsItIs) {
     for (const auto& file : std::filesystem::directory_iterator(ROOFLINE_SOURCE_DIR "/data/profiles")) {
         const Json profile = parsed(text_of_file(file.path().string()));
         EXPECT_EQ(profile.value("name", ""), file.path().stem().string());
+    }
+}
+
+TEST(EngineFiles, EveryBuiltInFileFollowsTheEngineSchema) {
+    EXPECT_GE(expect_all_valid("engines", Schema::published("engine.schema.json")), 6U);
+}
+
+TEST(EngineFiles, AFileThatTheSchemaRefusesIsRefusedByTheReaderToo) {
+    const Schema schema = Schema::published("engine.schema.json");
+    const Json sound = parsed(text_of_file(ROOFLINE_SOURCE_DIR "/data/engines/sglang.json"));
+    const auto readable = [](const Json& engine) { return io::read_engine(engine.dump(), "own.json").has_value(); };
+    EXPECT_TRUE(readable(sound));
+    for (const auto& [place, value] : {std::pair{"/schema", Json("roofline.engine/9")},
+                                       {"/name", Json(3)},
+                                       {"/fraction/of", Json("half")},
+                                       {"/fraction/inside", Json::array({"luggage"})},
+                                       {"/fraction/utilisation/value", Json(-0.5)},
+                                       {"/fraction/reserve/fixed", Json(3)},
+                                       {"/steps/0/tokens", Json("many")},
+                                       {"/steps/0/more", Json(1)},
+                                       {"/overhead/context/unit", Json("apples")},
+                                       {"/cache/layout", Json("heap")},
+                                       {"/cache/prints", Json("nothing")},
+                                       {"/cache/block/value", Json("16")},
+                                       {"/sources/code/kind", Json("hearsay")}}) {
+        Json changed = sound;
+        changed[Json::json_pointer(place)] = value;
+        EXPECT_FALSE(schema.violations(changed).empty()) << place;
+        EXPECT_FALSE(readable(changed)) << place;
+    }
+    for (const char* part : {"schema", "name", "title", "cache"}) {
+        Json changed = sound;
+        changed.erase(part);
+        EXPECT_FALSE(schema.violations(changed).empty()) << part;
+        EXPECT_FALSE(readable(changed)) << part;
+    }
+}
+
+/// A report as the program would write it with an engine named.
+predict::Scenario scenario_of(std::string_view model, std::string_view device, std::string_view engine, double batch) {
+    const auto file = io::builtin_model(model);
+    predict::Scenario scenario;
+    scenario.model_name = model;
+    scenario.model_title = model;
+    scenario.kv_type = "bf16";
+    scenario.longest_context = file->architecture.longest_context;
+    scenario.lowered = model::lower(file->architecture, file->types);
+    scenario.device = *io::builtin_device(device);
+    scenario.workload.batch = batch;
+    scenario.memory.emplace().rules = *io::builtin_engine(engine);
+    return scenario;
+}
+
+TEST(EngineReports, FollowTheSchemaWhetherItFitsOrNot) {
+    const Schema schema = Schema::published("report.schema.json");
+    for (const char* engine : {"none", "vllm", "vllm-0.19", "vllm-0.16", "sglang", "trtllm"}) {
+        for (const char* model : {"llama-3.1-8b", "gpt-oss-120b", "qwen3-next-80b-a3b", "llama-3.1-405b"}) {
+            const predict::Scenario scenario = scenario_of(model, "h100-sxm", engine, 4.0);
+            const predict::Report report = predict::predict(scenario);
+            const auto json = parsed(io::dump(io::report_json(scenario, report, {"roofline", "2026-01-01T00:00:00Z"})));
+            const auto found = schema.violations(json);
+            EXPECT_TRUE(found.empty()) << engine << " " << model << "\n" << joined(found);
+            EXPECT_EQ(json["fit"].contains("engine"), std::string(engine) != "none") << engine;
+            EXPECT_EQ(json["fit"].contains("remedies"), !json["fit"]["fits"].get<bool>()) << engine << " " << model;
+            const std::string text = render::predict_text(scenario, report, {});
+            EXPECT_EQ(text.find("  engine   ") != std::string::npos, std::string(engine) != "none") << text;
+        }
     }
 }
 

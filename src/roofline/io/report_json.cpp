@@ -96,6 +96,38 @@ OrderedJson optional_json(const std::optional<double>& value) {
     return value ? finite(*value) : OrderedJson(nullptr);
 }
 
+/// As the engine named allocates it; nothing where none is named.
+void add_engine(OrderedJson& json, const predict::EngineMemory& memory) {
+    json["engine"] = memory.engine;
+    json["utilisation"] = memory.utilisation;
+    json["reported_bytes"] = memory.reported_known ? OrderedJson(memory.reported.value) : OrderedJson(nullptr);
+    json["budget_bytes"] = memory.budget.value;
+    json["trial_activation_bytes"] = memory.activations.value;
+    json["overhead_bytes"] = memory.overhead.value;
+    json["pool_bytes"] = memory.pool.value;
+    json["pool_tokens"] = memory.pool_tokens;
+    json["block_tokens"] = memory.cache.block_tokens;
+    json["kv_allocated_bytes"] = memory.allocated.value;
+    json["longest_context"] = memory.longest;
+    json["concurrency"] = finite(memory.concurrency);
+    json["step_tokens"] = memory.step_tokens;
+    json["sequences"] = memory.sequences;
+}
+
+OrderedJson remedies_json(const std::vector<predict::Remedy>& remedies) {
+    OrderedJson json = OrderedJson::array();
+    for (const predict::Remedy& remedy : remedies) {
+        OrderedJson entry = {{"kind", name(remedy.kind)},
+                             {"change", remedy.change},
+                             {"value", remedy.value},
+                             {"approximate", remedy.approximate}};
+        if (remedy.moved.value > 0.0) entry["moved_bytes"] = remedy.moved.value;
+        if (remedy.added) entry["added_s"] = remedy.added->value;
+        json.push_back(std::move(entry));
+    }
+    return json;
+}
+
 OrderedJson published_json(const std::optional<PublishedCount>& count) {
     if (!count) return nullptr;
     return count->rounding > 0.0 ? OrderedJson(count->text) : OrderedJson(count->value);
@@ -146,6 +178,11 @@ OrderedJson report_json(const predict::Scenario& scenario, const predict::Report
                    {"fits", fit.fits},
                    {"max_batch", optional_json(fit.largest_batch)},
                    {"max_context", optional_json(fit.longest_context)}};
+    if (fit.engine) add_engine(json["fit"], *fit.engine);
+    if (!fit.fits) {
+        json["fit"]["shortfall_bytes"] = fit.shortfall().value;
+        json["fit"]["remedies"] = remedies_json(fit.remedies);
+    }
     json["stages"] = OrderedJson::array();
     for (const StageReport& stage : report.stages) json["stages"].push_back(stage_json(stage));
     const auto rate = [&](Seconds tpot) { return tpot.value > 0.0 ? workload.batch / tpot.value : 0.0; };

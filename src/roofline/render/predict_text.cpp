@@ -21,10 +21,50 @@ std::string fit_line(const predict::Fit& fit) {
                                    bytes(fit.kv), bytes(fit.activations), bytes(fit.total()));
     if (!fit.capacity) return line + "; the device's memory size is not known";
     line += fmt::format(" of {}", bytes(*fit.capacity));
-    if (!fit.fits) return "DOES NOT FIT: " + line + fmt::format(", {} too much", bytes(fit.total() - *fit.capacity));
+    if (!fit.fits && fit.engine) {
+        line = "DOES NOT FIT: " + line;
+    } else if (!fit.fits) {
+        return "DOES NOT FIT: " + line + fmt::format(", {} too much", bytes(fit.total() - *fit.capacity));
+    }
     if (fit.largest_batch) line += fmt::format("; largest batch {}", grouped(*fit.largest_batch));
     if (fit.longest_context) line += fmt::format(", longest context {}", grouped(*fit.longest_context));
     return line;
+}
+
+/// F42 to F45: where the engine's memory goes.
+std::string engine_line(const predict::EngineMemory& memory) {
+    std::string line = fmt::format("{} at {:.4g}: {} of {}{}, less {} weights, {} trial run, {} overhead",
+                                   memory.engine, memory.utilisation, bytes(memory.budget), bytes(memory.reported),
+                                   memory.reported_known ? "" : " (datasheet)", bytes(memory.weights),
+                                   bytes(memory.activations), bytes(memory.overhead));
+    if (memory.pool.value < 0.0)
+        return line + fmt::format(": {} missing before any cache", bytes(Bytes(-memory.pool.value)));
+    line += fmt::format(" = {} for caches", bytes(memory.pool));
+    if (memory.cache.pools.empty()) return line;
+    line += fmt::format(": {} tokens, {:.2f} sequences of {}; the batch takes {} in blocks of {}",
+                        grouped(memory.pool_tokens), memory.concurrency, grouped(memory.longest),
+                        bytes(memory.allocated), grouped(memory.cache.block_tokens));
+    if (!memory.fits) line += fmt::format(", {} too much", bytes(memory.shortfall));
+    return line;
+}
+
+std::string remedy_line(const predict::Remedy& remedy) {
+    std::string line = remedy.change;
+    if (remedy.moved.value > 0.0) {
+        line += fmt::format(": {} over the host link in every step", bytes(remedy.moved));
+        if (remedy.added) line += fmt::format(", {} more", time(*remedy.added));
+    }
+    return line + (remedy.approximate && remedy.moved.value == 0.0 ? " (approximate)" : "");
+}
+
+/// What follows the line of the fit: the engine's view, and what would make it fit.
+std::vector<std::pair<std::string, std::string>> memory_lines(const predict::Fit& fit) {
+    std::vector<std::pair<std::string, std::string>> lines;
+    if (fit.engine) lines.emplace_back("engine", engine_line(*fit.engine));
+    for (const predict::Remedy& remedy : fit.remedies)
+        lines.emplace_back(lines.empty() || lines.back().first == "engine" ? "it fits" : "or",
+                           "with " + remedy_line(remedy));
+    return lines;
 }
 
 std::string workload_line(const predict::Workload& workload) {
@@ -211,6 +251,7 @@ std::string header(const Scenario& scenario, const Report& report) {
     text += fmt::format("  work     {}\n", workload_line(scenario.workload));
     if (scenario.deployment.devices() > 1.0) text += fmt::format("  devices  {}\n", deployment_line(scenario));
     text += fmt::format("  fit      {}{}\n", scenario.deployment.devices() > 1.0 ? "each: " : "", fit_line(report.fit));
+    for (const auto& [label, line] : memory_lines(report.fit)) text += fmt::format("  {:<8} {}\n", label, line);
     text += fmt::format("  expected {}\n", calibration_line(scenario, report));
     return text;
 }
@@ -257,9 +298,10 @@ std::string predict_text(const Scenario& scenario, const Report& report, Detail 
 }
 
 std::string predict_markdown(const Scenario& scenario, const Report& report, Detail detail) {
-    std::string text =
-        fmt::format("# {} on {}\n\n- {}\n- {}\n- expected: {}\n", scenario.model_title, scenario.device.title,
-                    workload_line(scenario.workload), fit_line(report.fit), calibration_line(scenario, report));
+    std::string text = fmt::format("# {} on {}\n\n- {}\n- {}\n", scenario.model_title, scenario.device.title,
+                                   workload_line(scenario.workload), fit_line(report.fit));
+    for (const auto& [label, line] : memory_lines(report.fit)) text += fmt::format("- {}: {}\n", label, line);
+    text += fmt::format("- expected: {}\n", calibration_line(scenario, report));
     text += "\n" + as_markdown(answer_table(report));
     for (const StageReport& stage : report.stages) {
         text += fmt::format("\n## {}\n\n", stage_title(stage));
