@@ -1,12 +1,14 @@
 #include "roofline/predict/remedies.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "predict/random_scenarios.hpp"
 #include "roofline/predict/fit.hpp"
+#include "roofline/predict/setup.hpp"
 
 namespace roofline::predict {
 namespace {
@@ -153,6 +155,38 @@ TEST(Remedies, KvHeadsLimitHowFarACacheIsShared) {
     const double whole = model::cache_bytes(model, 1000.0);
     EXPECT_EQ(model::cache_bytes(shared_out(model, 4.0), 1000.0), whole / 4.0);
     EXPECT_EQ(model::cache_bytes(shared_out(model, 16.0), 1000.0), whole / 8.0);
+}
+
+TEST(Remedies, OtherWaysAreLoweredAgainAndOfferNoWiderTypes) {
+    predict::Setup setup;
+    const Architecture llama = llama_3_8b();
+    setup.architecture = std::make_shared<const Architecture>(llama);
+    setup.checkpoint = std::make_shared<const TypePlan>(plan_for(llama, "bf16", DType::bf16, "bf16"));
+    setup.device = card(80e9);
+    const auto ways = other_ways(setup);
+    const auto count = [&](Kind kind) {
+        return std::count_if(ways.begin(), ways.end(), [&](const Candidate& way) { return way.kind == kind; });
+    };
+    EXPECT_EQ(count(Kind::weights), 2);
+    EXPECT_EQ(count(Kind::kv), 1);
+    ASSERT_GE(count(Kind::devices), 3);
+    for (const Candidate& way : ways) {
+        if (way.kind != Kind::devices) continue;
+        EXPECT_EQ(way.ranks, way.value);
+        const double whole = model::count_parameters(lowered(llama)).stored_bytes;
+        const double part = model::count_parameters(way.lowered).stored_bytes;
+        EXPECT_GE(part * way.value, whole) << "norms are copied, nothing is lost";
+        if (way.value <= 8.0) {
+            EXPECT_LT(part * way.value, whole * 1.01);
+        }  // beyond its 8 KV heads, keys are copied
+    }
+    // What is fp8 already is not offered in fp8.
+    setup.types.weights = find_format("fp8");
+    setup.types.kv = find_format("fp8");
+    for (const Candidate& way : other_ways(setup)) {
+        EXPECT_NE(way.change, "weights in fp8");
+        EXPECT_NE(way.kind, Kind::kv);
+    }
 }
 
 }  // namespace

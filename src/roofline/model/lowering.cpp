@@ -44,7 +44,7 @@ Lowering::Lowering(const Architecture& architecture, const TypePlan& types, cons
 
 Lowered Lowering::run() && {
     lowered_.hidden_bytes = stream_bytes(architecture_.hidden);
-    lowered_.vocabulary = architecture_.vocabulary;
+    lowered_.vocabulary = architecture_.vocabulary * deployment().tensor;
     if (first_stage()) lower_embedding();
     lower_layers();
     lower_hand_over();

@@ -100,8 +100,12 @@ class Search {
             if (fits(with_kv_bits(question_.lowered, question_.kv_bits, format.bits)))
                 add(Kind::kv, "a KV cache in " + std::string(format.name), format.bits);
         }
+        bool enough_devices = false;
         for (const Candidate& candidate : candidates) {
-            if (fits(candidate.lowered, candidate.ranks)) add(candidate.kind, candidate.change, candidate.value);
+            const bool more = candidate.kind == Kind::devices;
+            if ((more && enough_devices) || !fits(candidate.lowered, candidate.ranks)) continue;
+            add(candidate.kind, candidate.change, candidate.value);
+            enough_devices = enough_devices || more;
         }
     }
 

@@ -94,6 +94,7 @@ Result<Scenario> realise(const Setup& setup) {
     scenario.device = setup.device;
     scenario.workload = setup.workload;
     scenario.execution = setup.execution;
+    scenario.memory = setup.memory;
     scenario.deployment = deployment;
 
     if (!setup.architecture) {
@@ -120,6 +121,49 @@ Result<Scenario> realise(const Setup& setup) {
     scenario.lowered = model::lower(*rank, plan, setup.lowering);
     if (deployment.pipeline > 1.0) lower_stages(setup, *rank, plan, scenario);
     return scenario;
+}
+
+std::vector<Candidate> other_ways(const Setup& setup) {
+    std::vector<Candidate> ways;
+    if (!setup.architecture) return ways;
+    const auto offer = [&](const Setup& changed, Remedy::Kind kind, std::string change, double value) {
+        const auto scenario = realise(changed);
+        if (!scenario) return;  // it cannot be cut so
+        // The stage with the most to hold stands for all.
+        const model::Lowered* most = &scenario->lowered;
+        const auto bytes = [](const model::Lowered& lowered) { return model::count_parameters(lowered).stored_bytes; };
+        for (const PipelineStage& stage : scenario->stages) {
+            if (most == &scenario->lowered || bytes(stage.lowered) > bytes(*most)) most = &stage.lowered;
+        }
+        ways.push_back({kind, std::move(change), value, *most, scenario->deployment.replica_devices()});
+    };
+    const model::TypePlan now = plan_types(setup);
+    const double weights = model::count_parameters(model::lower(*setup.architecture, now)).stored_bytes;
+    for (const std::string_view name : {"fp8", "awq"}) {
+        Setup narrow = setup;
+        narrow.types.weights = find_format(name);
+        const double other =
+            model::count_parameters(model::lower(*setup.architecture, plan_types(narrow))).stored_bytes;
+        if (narrow.types.weights == nullptr || other >= weights) continue;
+        offer(narrow, Remedy::Kind::weights, "weights in " + std::string(name),
+              bits_per_element(*narrow.types.weights));
+    }
+    if (const Format* fp8 = find_format("fp8"); fp8 != nullptr && bits_per_element(now.kv) > bits_per_element(*fp8)) {
+        Setup narrow = setup;
+        narrow.types.kv = fp8;
+        offer(narrow, Remedy::Kind::kv, "a KV cache in fp8", bits_per_element(*fp8));
+    }
+    // Doubling until nothing more can be divided; the smallest that fits is kept by whoever tries them.
+    for (double more = 2.0; more <= 64.0; more *= 2.0) {
+        Setup wider = setup;
+        wider.deployment().tensor *= more;
+        const double devices = wider.deployment().devices();
+        offer(wider, Remedy::Kind::devices,
+              std::to_string(static_cast<long long>(devices)) + " devices (tensor parallel " +
+                  std::to_string(static_cast<long long>(wider.deployment().tensor)) + ")",
+              devices);
+    }
+    return ways;
 }
 
 }  // namespace roofline::predict

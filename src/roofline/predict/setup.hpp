@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct Setup {
     Device device;
     Workload workload;
     Execution execution;
+    std::optional<MemoryOptions> memory;  // an engine that allocates it; its ranks follow from the deployment
     std::vector<std::string> notes;
 
     const model::Deployment& deployment() const { return lowering.deployment; }
@@ -46,5 +48,9 @@ model::TypePlan plan_types(const Setup& setup);
 
 /// What the parallelism asked for makes of the model: refused where the model cannot be cut so.
 Result<Scenario> realise(const Setup& setup);
+
+/// The same model in narrower types and over twice, four times ... as many devices, lowered again: exact answers to
+/// what would make it fit (Scenario::remedies). Costs a lowering each, so only worth asking where it does not fit.
+std::vector<Candidate> other_ways(const Setup& setup);
 
 }  // namespace roofline::predict
