@@ -147,6 +147,7 @@ void ScenarioOptions::add_to(CLI::App& app) {
         ->capture_default_str();
     add_execution_options(app, profile, calibration);
     deployment.add_to(app);
+    memory.add_to(app);
     app.add_option("--set", settings,
                    "Change a figure for this run: memory.bandwidth=2x, matrix.bf16=500TFLOP/s, num_hidden_layers=16")
         ->group(how)
@@ -190,6 +191,9 @@ Result<predict::Setup> ScenarioOptions::setup(bool with_settings) const {
     auto spread = deployment.load(setup.device);
     if (!spread) return std::unexpected(spread.error());
     setup.lowering.deployment = *spread;
+    auto rules = memory.load();
+    if (!rules) return std::unexpected(rules.error());
+    setup.memory = std::move(*rules);
     if (attention == "unfused") setup.lowering.scores = model::AttentionScores::in_memory;
     if (latent == "absorbed") setup.lowering.latent = model::LatentMode::absorbed;
     if (latent == "expanded") setup.lowering.latent = model::LatentMode::expanded;
@@ -234,7 +238,12 @@ Result<predict::Setup> ScenarioOptions::setup(bool with_settings) const {
 Result<predict::Scenario> ScenarioOptions::load(bool with_settings) const {
     const auto asked = setup(with_settings);
     if (!asked) return std::unexpected(asked.error());
-    return predict::realise(*asked);
+    auto scenario = predict::realise(*asked);
+    if (!scenario) return scenario;
+    // Lowering other ways costs time that only an answer of "no" repays.
+    if (asked->architecture && !predict::fit_deployment(*scenario).fits)
+        scenario->remedies = predict::other_ways(*asked);
+    return scenario;
 }
 
 }  // namespace roofline::cli

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "roofline/cli/deployment_options.hpp"
+#include "roofline/cli/memory_options.hpp"
 #include "roofline/core/problem.hpp"
 #include "roofline/io/settings.hpp"
 #include "roofline/predict/setup.hpp"
@@ -35,6 +36,7 @@ struct ScenarioOptions {
     std::string calibration;
     std::vector<std::string> settings;
     DeploymentOptions deployment;
+    MemoryFlags memory;
 
     void add_to(CLI::App& app);
     /// `with_settings` false: the same question without --set.
