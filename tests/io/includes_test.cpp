@@ -65,6 +65,7 @@ const std::map<std::string, std::set<std::string>>& arrows() {
         {"core", {"core"}},
         {"model", {"core", "model"}},
         {"predict", {"core", "model", "predict"}},
+        {"serving", {"core", "model", "predict", "serving"}},
         {"io", {"core", "model", "predict", "io"}},
         {"render", {"core", "model", "predict", "render"}},
         {"assess", {"core", "model", "predict", "io", "assess"}},

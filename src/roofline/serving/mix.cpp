@@ -1,0 +1,69 @@
+#include "roofline/serving/mix.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace roofline::serving {
+namespace {
+
+// Two neighbouring Fibonacci numbers: i and i x 144 mod 233 cover the square of two probabilities evenly, and each of
+// the two runs through the same 233 quantiles.
+constexpr int lattice = 233;
+constexpr int turn = 144;
+
+constexpr std::size_t most_shares = 1024;  // of a trace
+
+std::vector<double> quantiles(const Lengths& lengths) {
+    std::vector<double> result;
+    for (int i = 0; i < lattice; ++i) result.push_back(lengths.quantile((i + 0.5) / lattice));
+    return result;
+}
+
+}  // namespace
+
+Request Mix::cut(Request request) const {
+    if (longest_context <= 0.0 || request.prompt + request.output <= longest_context) return request;
+    request.prompt = std::max(1.0, std::min(request.prompt, longest_context - 1.0));
+    request.output = std::max(1.0, longest_context - request.prompt);
+    return request;
+}
+
+Request Mix::draw(std::uint64_t number, Random& random) const {
+    if (!trace.empty()) return cut(trace[number % trace.size()]);
+    const double first = random.uniform();
+    const double second = random.uniform();
+    return cut({.arrival = 0.0, .prompt = prompt.quantile(first), .output = output.quantile(second)});
+}
+
+std::vector<Share> Mix::shares() const {
+    std::vector<Share> result;
+    if (!trace.empty()) {
+        // Of a long trace, every n-th request in the order of size, so that all sizes are met.
+        std::vector<Request> sorted(trace);
+        std::stable_sort(sorted.begin(), sorted.end(), [](const Request& a, const Request& b) {
+            return a.prompt != b.prompt ? a.prompt < b.prompt : a.output < b.output;
+        });
+        const std::size_t count = std::min(sorted.size(), most_shares);
+        for (std::size_t i = 0; i < count; ++i) {
+            const Request request = cut(sorted[(2 * i + 1) * sorted.size() / (2 * count)]);
+            result.push_back({request.prompt, request.output, 1.0 / static_cast<double>(count)});
+        }
+        return result;
+    }
+    const bool one = prompt.shape == Lengths::Shape::fixed && output.shape == Lengths::Shape::fixed;
+    if (one) {
+        const Request request = cut({.arrival = 0.0, .prompt = prompt.quantile(0.5), .output = output.quantile(0.5)});
+        return {{request.prompt, request.output, 1.0}};
+    }
+    const std::vector<double> prompts = quantiles(prompt);
+    const std::vector<double> outputs = quantiles(output);
+    for (int i = 0; i < lattice; ++i) {
+        const Request request = cut({.arrival = 0.0,
+                                     .prompt = prompts[static_cast<std::size_t>(i)],
+                                     .output = outputs[static_cast<std::size_t>(i * turn % lattice)]});
+        result.push_back({request.prompt, request.output, 1.0 / lattice});
+    }
+    return result;
+}
+
+}  // namespace roofline::serving

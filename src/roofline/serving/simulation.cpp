@@ -1,0 +1,642 @@
+#include "roofline/serving/simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <string>
+
+#include "roofline/serving/footprint.hpp"
+#include "roofline/serving/step_plan.hpp"
+
+namespace roofline::serving {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+/// A request from its arrival to its end. Tokens are whole numbers held in doubles.
+struct Live {
+    Request request;
+    double eligible = 0.0;   // when the scheduler sees it
+    double entered = -1.0;   // when it was first admitted
+    double first = 0.0;      // when its first token came
+    double last = 0.0;       // and its latest
+    double computed = 0.0;   // tokens whose keys and values are there
+    double target = 0.0;     // tokens to compute before the next one can be written
+    double generated = 0.0;  // tokens written, of each sample
+    double held = 0.0;       // bytes of the pool
+    int flights = 0;         // steps under way that it is part of
+    bool writing = false;    // one of them will write a token
+    bool counted = false;    // belongs to the measured requests
+    bool guest = false;      // found half-way at the start: never measured
+};
+
+/// A step under way.
+struct Flight {
+    struct Part {
+        std::uint32_t id = 0;
+        bool chunk = false;
+        bool writes = false;
+    };
+    double finish = 0.0;
+    StepCost cost;
+    double decoding = 0.0;
+    double chunk_tokens = 0.0;
+    std::vector<Part> parts;
+};
+
+class Simulation {
+  public:
+    Simulation(const Replica& replica, const Policy& policy, const Mix& mix, const Load& load, const Sampling& sampling)
+        : replica_(replica),
+          policy_(policy),
+          mix_(mix),
+          load_(load),
+          sampling_(sampling),
+          lengths_(sampling.seed, 1),
+          arrivals_(sampling.seed, 2),
+          luck_(sampling.seed, 3),
+          footprint_(replica, policy),
+          free_(footprint_.room()),
+          stages_(static_cast<std::size_t>(replica.pipeline_stages)),
+          ready_(stages_, 0.0),
+          each_(policy.speculation.tokens + 1.0) {}
+
+    Result<Outcome> run() {
+        begin();
+        while (!done_ && !problem_) {
+            if (flying_.size() == stages_) {
+                land();
+                continue;
+            }
+            now_ = std::max(now_, ready_.front());
+            if (!flying_.empty() && flying_.front().finish <= now_) {
+                land();
+                continue;
+            }
+            take_arrivals();
+            if (done_) break;
+            if (launch()) continue;
+            if (!flying_.empty()) {
+                land();
+            } else if (next_event() < never) {
+                now_ = std::max(now_, next_event());
+            } else {
+                finish();
+            }
+        }
+        if (problem_) return std::unexpected(*problem_);
+        return summary();
+    }
+
+  private:
+    // ---- requests ----
+
+    bool endless() const { return load_.kind == Load::Kind::saturated || load_.kind == Load::Kind::users; }
+
+    void begin() {
+        if (load_.kind == Load::Kind::users) {
+            for (double i = 0.0; i < load_.value; i += 1.0) arrive(0.0);
+        }
+        if (load_.kind == Load::Kind::trace) {
+            counting_ = true;
+            for (const Request& request : mix_.trace) arrive(request.arrival);
+            window_start_ = mix_.trace.empty() ? 0.0 : mix_.trace.front().arrival;
+            now_ = window_start_;
+        }
+        if (load_.kind == Load::Kind::rate) {
+            warm_ = std::max(50.0, std::floor(sampling_.requests / 5.0));
+            next_arrival_ = interarrival();
+        }
+    }
+
+    double interarrival() {
+        const double mean = 1.0 / load_.value;
+        return load_.poisson ? arrivals_.waiting_time(mean) : mean;
+    }
+
+    /// A new request at `time`. It stands in line until the host has read it.
+    void arrive(double time) {
+        Live live;
+        live.request = mix_.draw(arrived_, lengths_);
+        if (policy_.role == Role::decode && endless()) {
+            // Who wants one token got it where the prompt was computed and never comes here.
+            for (int tries = 0; live.request.output < 2.0; ++tries) {
+                if (tries == 10000) {
+                    problem_ = Problem{"no request writes more than one token: there is nothing to decode"};
+                    return;
+                }
+                live.request = mix_.draw(++arrived_, lengths_);
+            }
+        }
+        live.request.arrival = time;
+        if (policy_.role == Role::prefill) live.request.output = 1.0;
+        live.eligible = time + policy_.host_seconds_request;
+        live.target = live.request.prompt;
+        if (policy_.role == Role::decode) {
+            // The first token was written where the prompt was computed.
+            live.generated = 1.0;
+            live.computed = live.target;
+            live.first = live.last = time;
+        }
+        const double number = static_cast<double>(arrived_);
+        live.counted = load_.kind == Load::Kind::trace ||
+                       (load_.kind == Load::Kind::rate && number >= warm_ && number < warm_ + sampling_.requests);
+        ++arrived_;
+        const double whole = footprint_.bytes(live.request.prompt, live.request.prompt + live.request.output + each_);
+        if (whole > footprint_.room()) {
+            problem_ = Problem{"a request of " + std::to_string(static_cast<long>(live.request.prompt)) + " + " +
+                               std::to_string(static_cast<long>(live.request.output)) + " tokens needs " +
+                               std::to_string(static_cast<long>(whole)) + " bytes of cache, the pool has " +
+                               std::to_string(static_cast<long>(std::max(0.0, footprint_.room())))};
+            return;
+        }
+        if (live.counted) ++counted_open_;
+        if (policy_.role == Role::decode && live.request.output <= 1.0) {
+            lives_.push_back(live);
+            end(lives_.back(), time);
+            return;
+        }
+        if (sampling_.start == Start::spread && endless() && !full_once_) {
+            const double done = std::floor(lengths_.uniform() * live.request.output);
+            if (policy_.role != Role::decode) {
+                live.generated = std::min(done, live.request.output - 1.0);
+                live.target = live.request.prompt + live.generated;
+            } else {
+                live.generated = std::clamp(done, 1.0, live.request.output - 1.0);
+                live.computed = live.target = live.request.prompt + live.generated - 1.0;
+            }
+            live.guest = true;
+            at_start_ += (live.generated - (policy_.role == Role::decode ? 1.0 : 0.0)) * policy_.samples;
+        }
+        lives_.push_back(live);
+        waiting_.push_back(static_cast<std::uint32_t>(lives_.size() - 1));
+    }
+
+    double next_event() const {
+        double next = next_arrival_ < never ? next_arrival_ + policy_.host_seconds_request : never;
+        if (!waiting_.empty()) next = std::min(next, std::max(now_, lives_[waiting_.front()].eligible));
+        // Somebody waits, is seen and still cannot enter: only the end of another helps, and there is none.
+        return !waiting_.empty() && lives_[waiting_.front()].eligible <= now_ ? never : next;
+    }
+
+    void take_arrivals() {
+        while (!problem_ && !done_ && next_arrival_ + policy_.host_seconds_request <= now_) {
+            const double number = static_cast<double>(arrived_);
+            if (number == warm_) {
+                start_window(next_arrival_);
+                queue_at_start_ = queue_length();
+            }
+            arrive(next_arrival_);
+            if (number + 1.0 == warm_ + sampling_.requests) {
+                window_end_ = next_arrival_;
+                counting_ = false;
+                waiting_at_end_ = queue_length();
+                const double grown = waiting_at_end_ - queue_at_start_;
+                if (grown > std::max(10.0, 0.05 * sampling_.requests)) {
+                    overloaded_ = true;
+                    finish();
+                }
+            }
+            next_arrival_ += interarrival();
+        }
+    }
+
+    double queue_length() const { return static_cast<double>(waiting_.size()); }
+
+    // ---- one step ----
+
+    bool launch() {
+        plan_.clear();
+        Flight flight = spare();
+        budget_ = replica_.max_step_tokens;
+        preempted_ = false;
+        const double most = share_of_a_stage();
+        double decodes = 0.0;
+        for (std::size_t i = 0; i < running_.size(); ++i) {
+            const std::uint32_t id = running_[i];
+            Live& live = lives_[id];
+            if (live.computed < live.target) {
+                compute(id, live, flight);
+            } else if (!live.writing && decodes < most) {
+                decodes += decode(i, id, live, flight) ? 1.0 : 0.0;
+            }
+        }
+        if (!preempted_) admit(flight, decodes, most);
+        if (flight.parts.empty()) {
+            spares_.push_back(std::move(flight));
+            return false;
+        }
+        send(std::move(flight));
+        return true;
+    }
+
+    /// In a pipeline, sequences that write are dealt evenly to the steps under way.
+    double share_of_a_stage() const {
+        if (stages_ == 1) return never;
+        double writers = 0.0;
+        for (const std::uint32_t id : running_) writers += lives_[id].computed >= lives_[id].target ? 1.0 : 0.0;
+        return std::max(1.0, std::ceil(writers / static_cast<double>(stages_)));
+    }
+
+    void compute(std::uint32_t id, Live& live, Flight& flight) {
+        const double tokens = std::min(live.target - live.computed, budget_);
+        if (tokens <= 0.0) return;
+        const bool last = live.computed + tokens >= live.target;
+        plan_.chunk(1.0, tokens, live.computed, last ? 1.0 : 0.0);
+        live.computed += tokens;
+        budget_ -= tokens;
+        ++live.flights;
+        live.writing = last;
+        flight.parts.push_back({id, true, last});
+    }
+
+    bool decode(std::size_t& place, std::uint32_t id, Live& live, Flight& flight) {
+        const double tokens = each_ * policy_.samples;
+        if (tokens > budget_) return false;
+        if (policy_.admission == Admission::optimistic) {
+            const double needed = footprint_.bytes(live.request.prompt, live.computed + each_);
+            while (needed - live.held > free_) {
+                const std::size_t victim = youngest(place);
+                if (victim == running_.size()) return false;
+                const bool self = victim == place;
+                preempt(victim);
+                if (self) {
+                    --place;  // the next one has moved here
+                    return false;
+                }
+            }
+            free_ -= needed - live.held;
+            live.held = needed;
+        }
+        plan_.decode(policy_.samples, live.computed);
+        budget_ -= tokens;
+        ++live.flights;
+        live.writing = true;
+        flight.parts.push_back({id, false, true});
+        return true;
+    }
+
+    /// The last of the running ones, from `from` on, that no step under way needs.
+    std::size_t youngest(std::size_t from) const {
+        for (std::size_t i = running_.size(); i-- > from;) {
+            if (lives_[running_[i]].flights == 0) return i;
+        }
+        return running_.size();
+    }
+
+    void preempt(std::size_t place) {
+        const std::uint32_t id = running_[place];
+        Live& live = lives_[id];
+        free_ += live.held;
+        live.held = 0.0;
+        live.computed = 0.0;
+        live.target = live.request.prompt + live.generated;
+        running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
+        sequences_ -= policy_.samples;
+        waiting_.push_front(id);
+        preempted_ = true;
+        full_once_ = true;
+        if (counting_) ++preemptions_;
+    }
+
+    void admit(Flight& flight, double& decodes, double most) {
+        while (!problem_) {
+            if (waiting_.empty() && load_.kind == Load::Kind::saturated) arrive(now_);
+            if (problem_ || waiting_.empty()) return;
+            const std::uint32_t id = waiting_.front();
+            Live& live = lives_[id];
+            if (live.eligible > now_ && load_.kind != Load::Kind::saturated) return;
+            if (sequences_ + policy_.samples > replica_.max_sequences) {
+                full_once_ = true;
+                return;
+            }
+            const bool ready = policy_.role == Role::decode && live.computed > 0.0;
+            if (budget_ <= 0.0 || (ready && (decodes >= most || budget_ < each_ * policy_.samples))) return;
+            const double context = policy_.admission == Admission::reserving
+                                       ? live.request.prompt + live.request.output + policy_.speculation.tokens
+                                       : live.target;
+            const double needed = footprint_.bytes(live.request.prompt, context);
+            const double kept = policy_.admission == Admission::optimistic && !running_.empty() && free_ < never
+                                    ? policy_.watermark * replica_.pool_bytes
+                                    : 0.0;
+            if (needed + kept > free_) {
+                full_once_ = true;
+                return;
+            }
+            waiting_.pop_front();
+            free_ -= needed;
+            live.held = needed;
+            if (live.entered < 0.0) {
+                live.entered = now_;
+                if (load_.kind == Load::Kind::saturated) live.request.arrival = now_ - policy_.host_seconds_request;
+            }
+            running_.push_back(id);
+            sequences_ += policy_.samples;
+            if (ready) {
+                std::size_t place = running_.size() - 1;
+                decodes += decode(place, id, live, flight) ? 1.0 : 0.0;
+            } else {
+                live.computed = cached_tokens(policy_.prefix, live.request.prompt);
+                compute(id, live, flight);
+            }
+        }
+    }
+
+    Flight spare() {
+        if (spares_.empty()) return {};
+        Flight flight = std::move(spares_.back());
+        spares_.pop_back();
+        flight.parts.clear();
+        return flight;
+    }
+
+    /// S8: through the stages of the pipeline one after another, behind the step before.
+    void send(Flight flight) {
+        flight.cost = plan_.cost(replica_, policy_);
+        flight.decoding = plan_.decoding();
+        flight.chunk_tokens = plan_.chunk_tokens();
+        const auto stages = static_cast<double>(stages_);
+        const double slowest = std::clamp(flight.cost.interval, flight.cost.latency / stages, flight.cost.latency);
+        const double others = stages_ > 1 ? (flight.cost.latency - slowest) / (stages - 1.0) : 0.0;
+        double time = now_;
+        for (std::size_t i = 0; i < stages_; ++i) {
+            time = std::max(time, ready_[i]) + (i == 0 ? (stages_ > 1 ? slowest : flight.cost.latency) : others);
+            ready_[i] = time;
+        }
+        flight.finish = time;
+        if (counting_ && flying_.empty()) idle_seconds_ += std::max(0.0, now_ - std::max(last_finish_, window_start_));
+        most_tokens_ = std::max(most_tokens_, plan_.tokens(policy_));
+        most_sequences_ = std::max(most_sequences_, sequences_);
+        least_free_ = std::min(least_free_, free_);
+        flying_.push_back(std::move(flight));
+    }
+
+    void land() {
+        Flight flight = std::move(flying_.front());
+        flying_.pop_front();
+        const double time = flight.finish;
+        now_ = std::max(now_, time);
+        last_finish_ = time;
+        if (counting_) {
+            steps_ += 1.0;
+            flops_ += flight.cost.flops;
+            bytes_ += flight.cost.memory_bytes;
+            decoding_ += flight.decoding;
+            computed_ += flight.chunk_tokens;
+        }
+        bool ended = false;
+        for (const Flight::Part& part : flight.parts) {
+            Live& live = lives_[part.id];
+            --live.flights;
+            if (!part.writes) continue;
+            live.writing = false;
+            double tokens = part.chunk ? 1.0 : accepted();
+            tokens = std::min(tokens, live.request.output - live.generated);
+            write(live, part.chunk, tokens, time);
+            if (live.generated >= live.request.output) {
+                free_ += live.held;
+                live.held = -1.0;  // leaves the running set below
+                sequences_ -= policy_.samples;
+                ended = true;
+                end(live, time);
+            }
+        }
+        if (ended) std::erase_if(running_, [&](std::uint32_t id) { return lives_[id].held < 0.0; });
+        spares_.push_back(std::move(flight));
+        check_end(time);
+    }
+
+    double accepted() {
+        double tokens = 1.0;
+        while (tokens < each_ && luck_.uniform() < policy_.speculation.acceptance) tokens += 1.0;
+        return tokens;
+    }
+
+    void write(Live& live, bool chunk, double tokens, double time) {
+        if (!chunk) live.computed += tokens;
+        written_ += tokens * policy_.samples;
+        const bool first = live.generated == 0.0;
+        if (first) {
+            live.first = time;
+            if (counting_) prompts_ += live.request.prompt;
+        }
+        // A guest's first token here is not its first, and the time before it is unknown.
+        if (!first && !(live.guest && live.last == 0.0) && gaps_wanted(live)) {
+            const double gap = time - live.last;
+            if (!gaps_.empty() && gaps_.back().value == gap) {
+                gaps_.back().weight += 1.0;
+            } else {
+                gaps_.push_back({gap, 1.0});
+            }
+        }
+        live.generated += tokens;
+        live.target = live.computed;
+        live.last = time;
+        if (counting_) outputs_ += tokens * policy_.samples;
+    }
+
+    bool gaps_wanted(const Live& live) const { return endless() ? counting_ : live.counted; }
+
+    void end(Live& live, double time) {
+        ++finished_;
+        tokens_of_finished_ += (live.request.output - (policy_.role == Role::decode ? 1.0 : 0.0)) * policy_.samples;
+        if (live.guest) guests_finished_ += 1.0;
+        if (counting_) requests_ += 1.0;
+        if (live.counted) --counted_open_;
+        const bool measured = endless() ? counting_ && !live.guest : live.counted;
+        if (measured) {
+            const double arrival = live.request.arrival;
+            waits_.push_back({std::max(0.0, live.entered - arrival), 1.0});
+            ttfts_.push_back({live.first - arrival, 1.0});
+            totals_.push_back({time - arrival, 1.0});
+            if (live.request.output > 1.0) tpots_.push_back({(time - live.first) / (live.request.output - 1.0), 1.0});
+        }
+        live.last = time;
+        if (load_.kind == Load::Kind::users) arrive(time);
+    }
+
+    // ---- the window that is measured ----
+
+    void start_window(double time) {
+        counting_ = true;
+        window_start_ = time;
+    }
+
+    void check_end(double time) {
+        if (!endless()) {
+            if (load_.kind == Load::Kind::rate && !counting_ && window_end_ > 0.0 && counted_open_ == 0) finish();
+            return;
+        }
+        // Where the token budget is the limit, the set is never full: many have come and gone instead.
+        if (static_cast<double>(finished_) > 2.0 * static_cast<double>(running_.size()) + 20.0) full_once_ = true;
+        // Warm: the set has been full (or everybody is in it) and twice as many have gone since as it held.
+        if (!warm_started_ && (full_once_ || (load_.kind == Load::Kind::users && waiting_.empty()))) {
+            warm_started_ = true;
+            full_once_ = true;
+            warm_ = static_cast<double>(finished_) + 2.0 * static_cast<double>(running_.size()) + 1.0;
+        }
+        if (warm_started_ && !counting_ && static_cast<double>(finished_) >= warm_) start_window(time);
+        if (counting_ && requests_ >= sampling_.requests) finish();
+    }
+
+    void finish() {
+        if (window_end_ <= 0.0) window_end_ = last_finish_;
+        done_ = true;
+    }
+
+    Outcome summary() {
+        Outcome outcome;
+        outcome.seconds = std::max(0.0, window_end_ - window_start_);
+        outcome.requests = static_cast<double>(totals_.size());
+        const double per_second = outcome.seconds > 0.0 ? 1.0 / outcome.seconds : 0.0;
+        Flow& flow = outcome.flow;
+        flow.requests = requests_ * per_second;
+        flow.prompt_tokens = prompts_ * per_second;
+        flow.output_tokens = outputs_ * per_second;
+        flow.computed_tokens = computed_ * per_second;
+        flow.flops = flops_ * per_second;
+        flow.memory_bytes = bytes_ * per_second;
+        flow.steps = steps_ * per_second;
+        flow.decoding = steps_ > 0.0 ? decoding_ / steps_ : 0.0;
+        flow.busy = std::clamp(1.0 - idle_seconds_ * per_second, 0.0, 1.0);
+        flow.step_seconds = steps_ > 0.0 ? flow.busy * outcome.seconds / steps_ : 0.0;
+        flow.preemptions = requests_ > 0.0 ? preemptions_ / requests_ : 0.0;
+        outcome.overloaded = overloaded_;
+        outcome.waiting = waiting_at_end_;
+        if (!overloaded_) {
+            outcome.wait = percentiles(std::move(waits_));
+            outcome.ttft = percentiles(std::move(ttfts_));
+            outcome.tpot = percentiles(std::move(tpots_));
+            outcome.itl = percentiles(std::move(gaps_));
+            outcome.request = percentiles(std::move(totals_));
+        }
+        outcome.arrived = static_cast<double>(arrived_);
+        outcome.finished = static_cast<double>(finished_);
+        outcome.unfinished = static_cast<double>(running_.size() + waiting_.size());
+        outcome.tokens_written = written_;
+        outcome.tokens_at_start = at_start_;
+        outcome.tokens_of_finished = tokens_of_finished_;
+        return account_for_the_rest(std::move(outcome));
+    }
+
+    Outcome account_for_the_rest(Outcome outcome) {
+        const double before = policy_.role == Role::decode ? 1.0 : 0.0;
+        for (const std::uint32_t id : running_) outcome.tokens_of_unfinished += lives_[id].generated - before;
+        for (const std::uint32_t id : waiting_) outcome.tokens_of_unfinished += lives_[id].generated - before;
+        outcome.tokens_of_unfinished *= policy_.samples;
+        outcome.most_pool_bytes = footprint_.room() - least_free_;
+        outcome.most_step_tokens = most_tokens_;
+        outcome.most_sequences = most_sequences_;
+        if (load_.kind == Load::Kind::trace) {
+            for (const Live& live : lives_) outcome.served.push_back({live.request, live.first, live.last});
+        }
+        return outcome;
+    }
+
+    const Replica& replica_;
+    const Policy& policy_;
+    const Mix& mix_;
+    const Load& load_;
+    const Sampling& sampling_;
+    Random lengths_;
+    Random arrivals_;
+    Random luck_;
+    Footprint footprint_;
+    StepPlan plan_;
+
+    double now_ = 0.0;
+    double next_arrival_ = never;
+    double free_;
+    double sequences_ = 0.0;
+    double budget_ = 0.0;
+    bool preempted_ = false;
+    std::size_t stages_;
+    std::vector<double> ready_;  // when each stage of the pipeline is free
+    double each_;                // tokens of a decoding sequence in a step
+
+    std::vector<Live> lives_;
+    std::deque<std::uint32_t> waiting_;
+    std::vector<std::uint32_t> running_;  // in the order of admission
+    std::deque<Flight> flying_;
+    std::vector<Flight> spares_;
+    std::optional<Problem> problem_;
+    std::uint64_t arrived_ = 0;
+    std::uint64_t finished_ = 0;
+    std::uint64_t counted_open_ = 0;
+    double guests_finished_ = 0.0;
+
+    bool done_ = false;
+    bool overloaded_ = false;
+    bool full_once_ = false;  // the running set has met its limit
+    bool warm_started_ = false;
+    bool counting_ = false;
+    double warm_ = 0.0;
+    double window_start_ = 0.0;
+    double window_end_ = 0.0;
+    double last_finish_ = 0.0;
+    double idle_seconds_ = 0.0;
+    double queue_at_start_ = 0.0;
+    double waiting_at_end_ = 0.0;
+    double steps_ = 0.0;
+    double flops_ = 0.0;
+    double bytes_ = 0.0;
+    double decoding_ = 0.0;
+    double computed_ = 0.0;
+    double prompts_ = 0.0;
+    double outputs_ = 0.0;
+    double requests_ = 0.0;
+    double preemptions_ = 0.0;
+    double written_ = 0.0;
+    double at_start_ = 0.0;
+    double tokens_of_finished_ = 0.0;
+    double most_tokens_ = 0.0;
+    double most_sequences_ = 0.0;
+    double least_free_ = never;
+    std::vector<Weighted> waits_;
+    std::vector<Weighted> ttfts_;
+    std::vector<Weighted> tpots_;
+    std::vector<Weighted> gaps_;
+    std::vector<Weighted> totals_;
+};
+
+}  // namespace
+
+std::optional<Percentiles> percentiles(std::vector<Weighted> values) {
+    double total = 0.0;
+    double sum = 0.0;
+    for (const Weighted& entry : values) {
+        total += entry.weight;
+        sum += entry.weight * entry.value;
+    }
+    if (!(total > 0.0)) return std::nullopt;
+    std::sort(values.begin(), values.end(), [](const Weighted& a, const Weighted& b) {
+        return a.value != b.value ? a.value < b.value : a.weight < b.weight;
+    });
+    // As if each value stood `weight` times in a row of `total`, the first at place 0.
+    const auto at = [&](double fraction) {
+        const double place = fraction * (total - 1.0);
+        double before = 0.0;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const double last = before + values[i].weight - 1.0;
+            if (place <= last || i + 1 == values.size()) return values[i].value;
+            if (place < last + 1.0) return values[i].value + (place - last) * (values[i + 1].value - values[i].value);
+            before += values[i].weight;
+        }
+        return values.back().value;
+    };
+    return Percentiles{sum / total, at(0.5), at(0.9), at(0.99)};
+}
+
+Result<Outcome> simulate(const Replica& replica, const Policy& policy, const Mix& mix, const Load& load,
+                         const Sampling& sampling) {
+    if (const auto checked = check(replica, policy); !checked) return std::unexpected(checked.error());
+    if (load.kind == Load::Kind::trace && mix.trace.empty()) return fail("a trace is asked for, but there is none");
+    if ((load.kind == Load::Kind::users || load.kind == Load::Kind::rate) && !(load.value > 0.0 && load.value < 1e9)) {
+        return fail(load.kind == Load::Kind::users ? "users: expected more than 0" : "rate: expected more than 0");
+    }
+    if (!(sampling.requests >= 1.0 && sampling.requests <= 1e8)) return fail("requests: expected 1 to 1e8");
+    return Simulation(replica, policy, mix, load, sampling).run();
+}
+
+}  // namespace roofline::serving

@@ -1,0 +1,98 @@
+#include "roofline/serving/step_plan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+
+namespace roofline::serving {
+namespace {
+
+std::size_t octave(double tokens) {
+    return static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(std::max(tokens, 0.0))));
+}
+
+}  // namespace
+
+void StepPlan::clear() {
+    for (std::size_t i = lowest_; i <= highest_ && i < count_.size(); ++i) count_[i] = past_[i] = 0.0;
+    lowest_ = count_.size();
+    highest_ = 0;
+    chunks_.clear();
+    decoding_ = 0.0;
+    chunk_tokens_ = 0.0;
+}
+
+void StepPlan::decode(double count, double past) {
+    const std::size_t place = octave(past);
+    count_[place] += count;
+    past_[place] += count * past;
+    lowest_ = std::min(lowest_, place);
+    highest_ = std::max(highest_, place);
+    decoding_ += count;
+}
+
+void StepPlan::chunk(double count, double tokens, double past, double logits) {
+    const int octaves = static_cast<int>(octave(tokens) * 64 + octave(past));
+    auto place = std::find_if(chunks_.begin(), chunks_.end(), [&](const Chunks& c) { return c.octaves == octaves; });
+    if (place == chunks_.end()) place = chunks_.insert(chunks_.end(), Chunks{.octaves = octaves});
+    place->count += count;
+    place->tokens += count * tokens;
+    place->past += count * past;
+    place->logits += count * logits;
+    chunk_tokens_ += count * tokens;
+}
+
+StepCost StepPlan::cost(const Replica& replica, const Policy& policy) {
+    using model::Phase;
+    const Speculation& speculation = policy.speculation;
+    const double each = speculation.tokens + 1.0;
+    step_.clear();
+    for (const Chunks& c : chunks_) {
+        step_.push_back({Phase::prefill, c.count, c.tokens / c.count, c.past / c.count, c.logits / c.count});
+    }
+    const std::size_t prefills = step_.size();
+    for (std::size_t i = lowest_; i <= highest_ && i < count_.size(); ++i) {
+        if (count_[i] > 0.0) step_.push_back({Phase::decode, count_[i], each, past_[i] / count_[i], each});
+    }
+    const double tokens = chunk_tokens_ + decoding_ * each;
+    const auto padded = std::lower_bound(policy.captured.begin(), policy.captured.end(), tokens);
+    if (padded != policy.captured.end() && *padded > tokens) {
+        step_.push_back({Phase::decode, *padded - tokens, 1.0, 0.0, 0.0});
+    }
+    StepCost cost = replica.price(step_);
+    if (speculation.tokens > 0.0) {
+        double draft = 0.0;
+        if (decoding_ > 0.0) {
+            draft = speculation.draft_seconds + speculation.draft_fraction * cost.latency;
+        }
+        if (speculation.draft != nullptr) {
+            const std::span<model::Sequences> all(step_);
+            for (model::Sequences& group : all.subspan(prefills)) {
+                group.new_tokens = 1.0;
+                group.logits = 1.0;
+            }
+            const auto decodes = all.subspan(prefills);
+            const auto chunks = all.first(prefills);
+            if (!decodes.empty()) {
+                const StepCost one = speculation.draft->price(decodes);
+                draft += speculation.tokens * one.latency;
+                cost.flops += speculation.tokens * one.flops;
+                cost.memory_bytes += speculation.tokens * one.memory_bytes;
+            }
+            if (!chunks.empty()) {
+                const StepCost prompt = speculation.draft->price(chunks);
+                draft += prompt.latency;
+                cost.flops += prompt.flops;
+                cost.memory_bytes += prompt.memory_bytes;
+            }
+        }
+        cost.latency += draft;
+        cost.interval += draft;
+    }
+    cost.latency += policy.host_seconds_step;
+    cost.interval += policy.host_seconds_step;
+    return cost;
+}
+
+}  // namespace roofline::serving

@@ -1,0 +1,238 @@
+#include "roofline/serving/steady.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "roofline/serving/backlog.hpp"
+#include "serving/replicas.hpp"
+
+namespace roofline::serving {
+namespace {
+
+using testing::ConstantReplica;
+using ::testing::HasSubstr;
+using testing::PreparedReplica;
+using testing::random_case;
+using testing::Which;
+
+Mix fixed(double prompt, double output) {
+    return {.prompt = Lengths::fixed(prompt), .output = Lengths::fixed(output), .trace = {}};
+}
+
+Steady solve(const Replica& replica, const Policy& policy, const Mix& mix, const Load& load) {
+    const auto result = steady(replica, policy, mix, load);
+    EXPECT_TRUE(result) << (result ? "" : result.error().text);
+    return result ? *result : Steady{};
+}
+
+TEST(Steady, OfConstantStepsIsWhatPaperSays) {
+    // As in the simulation: 4 requests every 11 steps of 10 ms.
+    const Steady state = solve(ConstantReplica(), {}, fixed(100, 11), Load::saturated());
+    EXPECT_NEAR(state.flow.requests, 400.0 / 11.0, 1e-6);
+    EXPECT_NEAR(state.flow.output_tokens, 400.0, 1e-5);
+    EXPECT_NEAR(state.flow.prompt_tokens, 40000.0 / 11.0, 1e-3);
+    EXPECT_NEAR(state.flow.decoding, 40.0 / 11.0, 1e-6);
+    EXPECT_NEAR(state.ttft, 0.010, 1e-9);
+    EXPECT_NEAR(state.tpot, 0.010, 1e-9);
+    EXPECT_NEAR(state.request, 0.110, 1e-9);
+    EXPECT_EQ(state.limit, Limit::sequences);
+    EXPECT_EQ(state.capacity, state.flow.requests);
+
+    // One user: a request every 110 ms. Ten users: four in, six waiting, 1.65 slots' worth of time each.
+    const Steady alone = solve(ConstantReplica(), {}, fixed(100, 11), Load::users(1));
+    EXPECT_NEAR(alone.flow.requests, 1.0 / 0.110, 1e-6);
+    EXPECT_EQ(alone.limit, Limit::users);
+    const Steady ten = solve(ConstantReplica(), {}, fixed(100, 11), Load::users(10));
+    EXPECT_NEAR(ten.wait, 6.0 / (400.0 / 11.0), 1e-6);  // Little: 6 waiting over requests per second = 165 ms
+    EXPECT_NEAR(ten.request, 0.165 + 0.110, 1e-6);      // = 10 users / requests per second
+}
+
+TEST(Steady, ThePoolLimitsTheBatch) {
+    // 100 + 11 tokens, a byte each, reserved with the step's own: nine fit 1,000 bytes, and 256 sequences could run.
+    ConstantReplica replica;
+    replica.max_sequences = 256;
+    replica.pool_bytes = 1000;
+    Policy policy;
+    policy.admission = Admission::reserving;
+    const Steady state = solve(replica, policy, fixed(100, 11), Load::saturated());
+    EXPECT_EQ(state.limit, Limit::pool);
+    EXPECT_NEAR(state.running, 9.0, 1e-6);
+    EXPECT_NEAR(state.flow.output_tokens, 900.0, 1e-3);
+}
+
+TEST(Steady, TheBudgetOfAStepLimitsLongPrompts) {
+    // A request puts 1,000 prompt tokens and 9 written ones through steps of 500: 500 / 1,009 requests a step at most.
+    ConstantReplica replica;
+    replica.max_sequences = 256;
+    replica.max_step_tokens = 500;
+    const Steady state = solve(replica, {}, fixed(1000, 10), Load::saturated());
+    EXPECT_EQ(state.limit, Limit::step_tokens);
+    EXPECT_NEAR(state.flow.requests, 100.0 * 500.0 / 1009.0, 0.1);
+}
+
+TEST(Steady, SpeculationPrefixesAndSamplesCount) {
+    // k = 4, all accepted, 11 tokens: the first from the prompt's step, then (10 + 2) / 5 = 2.4 steps. The 2 is half
+    // the tokens that the last step throws away on average; here the ten fit exactly and simulation needs 2 steps.
+    Policy policy;
+    policy.speculation = {.tokens = 4, .acceptance = 1.0};
+    EXPECT_NEAR(solve(ConstantReplica(), policy, fixed(100, 11), Load::saturated()).flow.requests, 4.0 / 0.034, 1e-4);
+    // Two samples of two sequences each use the four slots: two requests at a time, the tokens as before.
+    policy = {};
+    policy.samples = 2;
+    const Steady two = solve(ConstantReplica(), policy, fixed(100, 11), Load::saturated());
+    EXPECT_NEAR(two.flow.requests, 200.0 / 11.0, 1e-6);
+    EXPECT_NEAR(two.flow.output_tokens, 400.0, 1e-5);
+    // Half of 1,000 tokens found: 500 / (500 + 9) requests a step at most.
+    ConstantReplica replica;
+    replica.max_sequences = 256;
+    replica.max_step_tokens = 500;
+    policy = {};
+    policy.prefix.hit_rate = 0.5;
+    EXPECT_NEAR(solve(replica, policy, fixed(1000, 10), Load::saturated()).flow.requests, 100.0 * 500.0 / 509.0, 0.1);
+}
+
+TEST(Steady, APipelineIsFasterForManyAndNotForOne) {
+    ConstantReplica replica;
+    replica.pipeline_stages = 2;  // of 5 ms
+    EXPECT_NEAR(solve(replica, {}, fixed(10, 11), Load::users(1)).request, 0.110, 0.002);
+    replica.max_sequences = 2;
+    EXPECT_NEAR(solve(replica, {}, fixed(10, 11), Load::saturated()).flow.output_tokens, 200.0, 10.0);
+}
+
+TEST(Steady, SaysOverload) {
+    const Steady over = solve(ConstantReplica(), {}, fixed(100, 11), Load::rate(37));  // 36.36 is all
+    EXPECT_TRUE(over.overloaded);
+    EXPECT_TRUE(std::isinf(over.ttft));
+    EXPECT_TRUE(std::isinf(over.request));
+    EXPECT_NEAR(over.flow.requests, 400.0 / 11.0, 1e-6);
+    const Steady calm = solve(ConstantReplica(), {}, fixed(100, 11), Load::rate(20));
+    EXPECT_FALSE(calm.overloaded);
+    EXPECT_EQ(calm.flow.requests, 20.0);
+    EXPECT_NEAR(calm.tpot, 0.010, 1e-6);
+    // Far below capacity: half a step until the next one starts, if one is under way, and the prompt's own step.
+    const Steady idle = solve(ConstantReplica(), {}, fixed(100, 11), Load::rate(0.1));
+    EXPECT_NEAR(idle.flow.busy, 1.0 - std::exp(-0.1 * 0.110), 1e-4);
+    EXPECT_NEAR(idle.ttft, 0.010 + idle.flow.busy * 0.005, 1e-4);
+}
+
+TEST(Steady, RefusesWhatNeverFits) {
+    ConstantReplica replica;
+    replica.pool_bytes = 50;
+    const auto state = steady(replica, {}, fixed(48, 8), Load::saturated());
+    ASSERT_FALSE(state);
+    EXPECT_THAT(state.error().text, HasSubstr("a request of 48 + 8 tokens needs 57 bytes of cache, the pool has 50"));
+}
+
+TEST(Backlog, OfSinglePromptsIsPoissonAndKeepsItsMean) {
+    // A quarter of a prompt a step, each half a step's room: no prompt in exp(-0.25) = 77.9% of steps.
+    const BacklogInput input{.sizes = {{512, 1.0}}, .arrivals = 0.25, .room = 1024};
+    const BacklogGrid grid = backlog_grid(input);
+    const Backlog chain = backlog(input, grid);
+    EXPECT_NEAR(chain.level.front(), std::exp(-0.25), 0.01);
+    double sum = 0.0;
+    double tokens = 0.0;
+    for (std::size_t i = 0; i < chain.level.size(); ++i) {
+        sum += chain.level[i];
+        tokens += chain.level[i] * static_cast<double>(i) * grid.cell;
+    }
+    EXPECT_NEAR(sum, 1.0, 1e-12);
+    EXPECT_NEAR(tokens, 128.0, 1e-9);
+    // More than a step takes: every step is full.
+    const BacklogInput flood{.sizes = {{512, 1.0}}, .arrivals = 3.0, .room = 1024};
+    EXPECT_EQ(backlog(flood, backlog_grid(flood)).level.back(), 1.0);
+    // Prompts longer than a step: busy steps are full but for the last of each.
+    const BacklogInput longer{.sizes = {{4096, 1.0}}, .arrivals = 0.1, .room = 1024};
+    const Backlog busy = backlog(longer, backlog_grid(longer));
+    EXPECT_NEAR(busy.level.front(), 0.6, 0.02);
+    EXPECT_NEAR(busy.level.back(), 0.4, 0.02);
+}
+
+struct Comparison {
+    std::vector<double> errors;  // of the closed form over the simulation, sorted by size
+    double at(double fraction) const {
+        return errors[static_cast<std::size_t>(fraction * (double(errors.size()) - 1))];
+    }
+};
+
+Comparison compare(std::uint64_t first, int count, int stages) {
+    Comparison result;
+    for (int i = 0; i < count; ++i) {
+        const auto the = random_case(first + static_cast<std::uint64_t>(i), stages);
+        const auto state = steady(the.replica, the.policy, the.mix, Load::saturated());
+        const auto outcome =
+            simulate(the.replica, the.policy, the.mix, Load::saturated(), {.seed = 7, .requests = 1500});
+        if (!state || !outcome) continue;  // the longest request drawn does not fit
+        result.errors.push_back(std::abs(state->flow.output_tokens / outcome->flow.output_tokens - 1.0));
+    }
+    std::sort(result.errors.begin(), result.errors.end());
+    return result;
+}
+
+TEST(Steady, AgreesWithTheSimulationWhenSaturated) {
+    const Comparison comparison = compare(1000, 120, 1);
+    ASSERT_GT(comparison.errors.size(), 100U);
+    EXPECT_LT(comparison.at(0.5), 0.02);
+    EXPECT_LT(comparison.at(0.9), 0.06);
+    EXPECT_LT(comparison.at(1.0), 0.20);
+}
+
+TEST(Steady, AgreesWithTheSimulationOfPipelines) {
+    const Comparison comparison = compare(2000, 60, 4);
+    ASSERT_GT(comparison.errors.size(), 50U);
+    EXPECT_LT(comparison.at(0.5), 0.04);
+    EXPECT_LT(comparison.at(0.9), 0.15);
+}
+
+TEST(Steady, AgreesWithTheSimulationAtARate) {
+    // At a third of capacity, where neither waiting nor crowding rules: means of all three times.
+    std::vector<double> ttft;
+    std::vector<double> tpot;
+    for (std::uint64_t seed = 3000; seed < 3025; ++seed) {
+        auto the = random_case(seed);
+        const auto full = steady(the.replica, the.policy, the.mix, Load::saturated());
+        if (!full) continue;
+        const Load load = Load::rate(full->capacity / 3.0);
+        const auto state = steady(the.replica, the.policy, the.mix, load);
+        const auto outcome = simulate(the.replica, the.policy, the.mix, load, {.seed = 7, .requests = 1500});
+        if (!state || !outcome || !outcome->ttft || !outcome->tpot) continue;
+        EXPECT_NEAR(outcome->flow.requests / state->flow.requests, 1.0, 0.1) << seed;
+        ttft.push_back(std::abs(state->ttft / outcome->ttft->mean - 1.0));
+        tpot.push_back(std::abs(state->itl / outcome->itl->mean - 1.0));
+    }
+    std::sort(ttft.begin(), ttft.end());
+    std::sort(tpot.begin(), tpot.end());
+    ASSERT_GT(ttft.size(), 15U);
+    EXPECT_LT(ttft[ttft.size() / 2], 0.10);
+    EXPECT_LT(tpot[tpot.size() / 2], 0.03);
+    EXPECT_LT(tpot[tpot.size() * 9 / 10], 0.15);
+}
+
+TEST(Steady, ARealModelIsOrderedAndAgrees) {
+    const PreparedReplica limit("llama-3.1-8b", "h100-sxm", Which::limit);
+    const PreparedReplica attainable("llama-3.1-8b", "h100-sxm", Which::attainable);
+    const PreparedReplica expected("llama-3.1-8b", "h100-sxm", Which::expected);
+    Policy policy;
+    policy.captured = usual_captured_sizes(512);
+    const Mix mix{.prompt = Lengths::lognormal(800, 0.8), .output = Lengths::lognormal(250, 0.8), .trace = {}};
+    for (const Load& load : {Load::saturated(), Load::users(16), Load::rate(2.0)}) {
+        const Steady first = solve(limit, policy, mix, load);
+        const Steady second = solve(attainable, policy, mix, load);
+        const Steady third = solve(expected, policy, mix, load);
+        EXPECT_GE(first.flow.requests, second.flow.requests);
+        EXPECT_GE(second.flow.requests, third.flow.requests);
+        EXPECT_LE(first.tpot, second.tpot);
+        EXPECT_LE(second.tpot, third.tpot);
+        EXPECT_LE(first.ttft, second.ttft);
+        EXPECT_LE(second.ttft, third.ttft);
+        const auto outcome = simulate(expected, policy, mix, load, {.requests = 1000});
+        ASSERT_TRUE(outcome);
+        EXPECT_NEAR(third.flow.output_tokens / outcome->flow.output_tokens, 1.0, 0.06);
+        EXPECT_NEAR(third.itl / outcome->itl->mean, 1.0, 0.06);
+    }
+}
+
+}  // namespace
+}  // namespace roofline::serving
