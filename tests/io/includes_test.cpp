@@ -66,10 +66,10 @@ const std::map<std::string, std::set<std::string>>& arrows() {
         {"model", {"core", "model"}},
         {"predict", {"core", "model", "predict"}},
         {"serving", {"core", "model", "predict", "serving"}},
-        {"io", {"core", "model", "predict", "io"}},
-        {"render", {"core", "model", "predict", "render"}},
-        {"assess", {"core", "model", "predict", "io", "assess"}},
-        {"cli", {"core", "model", "predict", "io", "render", "assess", "cli"}},
+        {"io", {"core", "model", "predict", "serving", "io"}},
+        {"render", {"core", "model", "predict", "serving", "render"}},
+        {"assess", {"core", "model", "predict", "serving", "io", "assess"}},
+        {"cli", {"core", "model", "predict", "serving", "io", "render", "assess", "cli"}},
     };
     return allowed;
 }

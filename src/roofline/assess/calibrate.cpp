@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "roofline/assess/served.hpp"
 #include "roofline/io/profile_file.hpp"
 #include "roofline/predict/prepared.hpp"
 
@@ -429,6 +430,7 @@ Calibration calibrate(std::span<const Measurement> rows, Judging judging) {
 
 Expected expect(const Measurement& row, const std::shared_ptr<const Calibration>& calibration) {
     Expected result;
+    if (row.served) return expect_served(row, calibration);
     if (timed_as_a_step(row)) {
         Profiles profiles;
         const predict::Prepared prepared(*row.step->model, *row.device, execution_of(row, profiles, calibration));

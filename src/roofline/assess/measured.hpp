@@ -25,6 +25,8 @@ struct Step {
     std::vector<std::string> stacks;  // kernels named in the row, before the profile's own
 };
 
+struct Served;
+
 struct Measurement {
     std::string file;
     int line = 0;
@@ -36,12 +38,18 @@ struct Measurement {
     std::string stage;     // prefill or decode, for steps
     std::string family;    // shapes that are left out together when an error is estimated
     std::string label;     // the row in words: "m 64, n 4096, k 4096"
-    double seconds = 0.0;
+    double seconds = 0.0;  // of a rate that was measured: of one token
     std::vector<Call> calls;
     std::shared_ptr<const Step> step;
+    std::shared_ptr<const Served> served;
     double limit = 0.0;
     double attainable = 0.0;
 };
+
+/// predicted / measured - 1 of what was measured: a time, or a rate, which is its reciprocal.
+inline double signed_error(const Measurement& row, double predicted_seconds) {
+    return (row.served ? row.seconds / predicted_seconds : predicted_seconds / row.seconds) - 1.0;
+}
 
 struct Refusal {
     std::string file;

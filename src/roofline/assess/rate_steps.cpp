@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "roofline/assess/served.hpp"
 #include "roofline/assess/steps.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/profile_file.hpp"
@@ -224,6 +225,7 @@ Result<void> read_rate_table(const CsvTable& table, Measurements& into) {
     }
 
     Ready ready;
+    ServedReader served;
     for (const CsvTable::Row& row : table.rows()) {
         Refusal refusal{.file = table.file(),
                         .line = row.line,
@@ -236,6 +238,10 @@ Result<void> read_rate_table(const CsvTable& table, Measurements& into) {
             refusal.reason = std::move(reason);
             into.refused.push_back(refusal);
         };
+        if (ServedReader::reads(table, row)) {
+            served.read(table, row, into);
+            continue;
+        }
         if (!table.text(row, "framework").starts_with(engine)) {
             refuse("no profile for this engine");
             continue;

@@ -64,9 +64,9 @@ std::vector<Card> cards(const Measurements& measured, std::span<const Expected> 
         const Measurement& row = measured.rows[i];
         Gathered& group =
             groups[key_of(grouping, row.device->name, row.kind, row.type, row.stage, size_class(row.seconds))];
-        group.limit.push_back(row.limit / row.seconds - 1.0);
-        group.attainable.push_back(row.attainable / row.seconds - 1.0);
-        group.expected.push_back(expected[i].seconds / row.seconds - 1.0);
+        group.limit.push_back(signed_error(row, row.limit));
+        group.attainable.push_back(signed_error(row, row.attainable));
+        group.expected.push_back(signed_error(row, expected[i].seconds));
         if (row.seconds >= expected[i].low && row.seconds <= expected[i].high) ++group.inside;
     }
     if (grouping != Grouping::size) {

@@ -198,7 +198,7 @@ io::OrderedJson json_of(const Judged& judged, bool per_row) {
                    {"expected_low", expected.low},
                    {"expected_high", expected.high},
                    {"measured", row.seconds}}},
-                 {"error", expected.seconds / row.seconds - 1.0},
+                 {"error", assess::signed_error(row, expected.seconds)},
                  {"calibration", expected.source}});
         }
     }
@@ -240,8 +240,8 @@ render::Table rows_table(const Judged& judged) {
         table.rows.push_back({fmt::format("{}:{}", row.file, row.line), row.device->name,
                               row.stage.empty() ? row.kind : row.kind + " " + row.stage, row.type, row.label, row.stack,
                               us(row.limit), us(row.attainable), us(expected.seconds), us(expected.low),
-                              us(expected.high), us(row.seconds), signed_percent(expected.seconds / row.seconds - 1.0),
-                              expected.source});
+                              us(expected.high), us(row.seconds),
+                              signed_percent(assess::signed_error(row, expected.seconds)), expected.source});
     }
     return table;
 }
