@@ -45,7 +45,7 @@ EngineRules pools() {
 TEST(Pages, AContextIsRoundedUpToWholeBlocks) {
     // Llama 3 8B: 32 layers x 8 heads x 128 x 2 x 2 B = 131,072 B a token; blocks of 16: 2,097,152 B.
     const Lowered llama = lowered(llama_3_8b());
-    const PagedCache paging = paged(llama, tables(), 16.0, 8192.0);
+    const PagedCache paging = paged(llama, tables(), 16.0);
     ASSERT_EQ(paging.pools.size(), 1U);
     ASSERT_EQ(paging.pools[0].tables.size(), 1U);
     EXPECT_EQ(paging.pools[0].block_bytes, 2097152.0);
@@ -61,7 +61,7 @@ TEST(Pages, HalfWindowsAreTwoTablesOfOnePool) {
     // a window of 128 tokens may begin inside a block: ceil(127 / 16) + 1 = 9.
     const Lowered model = keeping({cache("layers[full].attention.kv", 12, 2048, Reach::full()),
                                    cache("layers[sliding].attention.kv", 12, 2048, Reach::window(128))});
-    const PagedCache paging = paged(model, tables(), 16.0, 8192.0);
+    const PagedCache paging = paged(model, tables(), 16.0);
     ASSERT_EQ(paging.pools.size(), 1U);
     ASSERT_EQ(paging.tables(), 2.0);
     EXPECT_EQ(paging.pools[0].block_bytes, 393216.0);
@@ -79,7 +79,7 @@ TEST(Pages, UnevenKindsBecomeGroupsOfTheSmallerKindWithPadding) {
     // (52 = 4 x 9 + 2 x 8: 8 layers of padding). A block is 10 x 16 x 8,192 = 1,310,720 B.
     const Lowered model = keeping({cache("layers[full].attention.kv", 10, 8192, Reach::full()),
                                    cache("layers[sliding].attention.kv", 52, 8192, Reach::window(1024))});
-    const PagedCache paging = paged(model, tables(), 16.0, 8192.0);
+    const PagedCache paging = paged(model, tables(), 16.0);
     EXPECT_EQ(paging.tables(), 7.0);
     EXPECT_EQ(paging.pools[0].block_bytes, 1310720.0);
     double layers = 0.0;
@@ -97,9 +97,9 @@ TEST(Pages, KindsOfNearlyEqualNumberBecomeOneGroupEach) {
     // 13 and 12 layers: 13 < 12 x 1.5, so both are groups of 13 instead of 12 and 2 x 12.
     const Lowered model =
         keeping({cache("a.kv", 13, 2048, Reach::full()), cache("b.kv", 12, 2048, Reach::window(128))});
-    EXPECT_EQ(paged(model, tables(), 16.0, 8192.0).tables(), 2.0);
-    EXPECT_EQ(paged(model, tables(), 16.0, 8192.0).pools[0].block_bytes, 13.0 * 16.0 * 2048.0);
-    EXPECT_EQ(paged(model, tables(1.0), 16.0, 8192.0).tables(), 3.0);
+    EXPECT_EQ(paged(model, tables(), 16.0).tables(), 2.0);
+    EXPECT_EQ(paged(model, tables(), 16.0).pools[0].block_bytes, 13.0 * 16.0 * 2048.0);
+    EXPECT_EQ(paged(model, tables(1.0), 16.0).tables(), 3.0);
 }
 
 TEST(Pages, AStateIsAPageAndAttentionsBlocksGrowUntilTheirsCanHoldIt) {
@@ -110,7 +110,7 @@ TEST(Pages, AStateIsAPageAndAttentionsBlocksGrowUntilTheirsCanHoldIt) {
     const Lowered model = keeping({cache("layers[full].attention.kv", 16, 4096, Reach::full()),
                                    cache("layers[linear].attention.state", 48, 0, Reach::full(), 3145728),
                                    cache("layers[linear].attention.convolution", 48, 0, Reach::full(), 61440)});
-    const PagedCache paging = paged(model, tables(), 16.0, 32768.0);
+    const PagedCache paging = paged(model, tables(), 16.0);
     EXPECT_EQ(paging.block_tokens, 784.0);
     EXPECT_EQ(paging.tables(), 4.0);
     EXPECT_EQ(paging.pools[0].block_bytes, 16.0 * 3211264.0);
@@ -124,19 +124,19 @@ TEST(Pages, AStateIsAPageAndAttentionsBlocksGrowUntilTheirsCanHoldIt) {
 
 TEST(Pages, NarrowLayersHoldMoreTokensInAPageOfTheCommonSize) {
     const Lowered model = keeping({cache("a.kv", 4, 4096, Reach::full()), cache("b.kv", 4, 1024, Reach::window(64))});
-    const PagedCache paging = paged(model, tables(), 16.0, 8192.0);
+    const PagedCache paging = paged(model, tables(), 16.0);
     ASSERT_EQ(paging.tables(), 2.0);
     EXPECT_EQ(paging.pools[0].tables[0].block_tokens, 16.0);
     EXPECT_EQ(paging.pools[0].tables[1].block_tokens, 64.0);
     // 1,536 does not divide 4,096: the page is padded and its block stays at 16.
     const Lowered odd = keeping({cache("a.kv", 4, 4096, Reach::full()), cache("b.kv", 4, 1536, Reach::window(64))});
-    EXPECT_EQ(paged(odd, tables(), 16.0, 8192.0).pools[0].tables[1].block_tokens, 16.0);
+    EXPECT_EQ(paged(odd, tables(), 16.0).pools[0].tables[1].block_tokens, 16.0);
 }
 
 TEST(Pages, ALatentEntryAndItsIndexShareOneTable) {
     const Lowered model = keeping({cache("layers.attention.kv", 61, 1152, Reach::full()),
                                    cache("layers.attention.index", 61, 132, Reach::best(2048))});
-    const PagedCache paging = paged(model, tables(), 64.0, 8192.0);
+    const PagedCache paging = paged(model, tables(), 64.0);
     EXPECT_EQ(paging.tables(), 1.0);
     EXPECT_EQ(paging.pools[0].block_bytes, 61.0 * 64.0 * (1152.0 + 132.0));
 }
@@ -147,18 +147,19 @@ TEST(Pages, PoolsOfTheirOwnAreSplitOnceByARatio) {
     EngineRules rules = pools();
     rules.window_ratio = Figure{0.8, "", ""};
     const Lowered model = keeping({cache("a.kv", 4, 1000, Reach::full()), cache("b.kv", 4, 1000, Reach::window(100))});
-    const PagedCache paging = paged(model, rules, 1.0, 8192.0);
+    const PagedCache paging = paged(model, rules, 1.0);
     ASSERT_EQ(paging.pools.size(), 2U);
     EXPECT_NEAR(paging.pools[0].share, 1.0 / 1.8, 1e-12);
     EXPECT_NEAR(paging.pools[1].share, 0.8 / 1.8, 1e-12);
-    // Without a ratio, as one sequence of the longest length needs: 8,192 against 100 tokens.
-    const PagedCache even = paged(model, pools(), 1.0, 8192.0);
-    EXPECT_NEAR(even.pools[1].share, 100.0 / 8292.0, 1e-12);
+    // Without a ratio, as a sequence needs: 8,192 against 100 tokens.
+    const PagedCache even = paged(model, pools(), 1.0);
+    EXPECT_NEAR(even.share(even.pools[1], 8192.0), 100.0 / 8292.0, 1e-12);
+    EXPECT_NEAR(even.share(even.pools[1], 50.0), 0.5, 1e-12);
     // States get 0.9 bytes for each byte of the others.
     rules.state_ratio = Figure{0.9, "", ""};
     const Lowered hybrid =
         keeping({cache("a.kv", 4, 1000, Reach::full()), cache("b.state", 12, 0, Reach::full(), 50000)});
-    const PagedCache split = paged(hybrid, rules, 1.0, 8192.0);
+    const PagedCache split = paged(hybrid, rules, 1.0);
     EXPECT_NEAR(split.pools[1].share, 0.9 / 1.9, 1e-12);
     EXPECT_NEAR(split.pools[0].share + split.pools[1].share, 1.0, 1e-12);
 }
@@ -171,7 +172,7 @@ TEST(Pages, NeverHoldLessThanTheIdealCache) {
         const double ideal = model::cache_bytes(model, context);
         for (const EngineRules& rules : {tables(), pools()}) {
             const double block = random.pick({1.0, 16.0, 64.0});
-            const PagedCache paging = paged(model, rules, block, 131072.0);
+            const PagedCache paging = paged(model, rules, block);
             // Parts that wait to be pooled, a few entries of a layer, are not paged.
             double waiting = 0.0;
             for (const model::Cache& kept : model.caches)
@@ -179,7 +180,7 @@ TEST(Pages, NeverHoldLessThanTheIdealCache) {
             EXPECT_GE(paging.bytes(context) * (1.0 + 1e-12), ideal - waiting) << i;
             EXPECT_GE(paging.bytes(context + 1.0), paging.bytes(context)) << i;
             double shares = 0.0;
-            for (const PagePool& pool : paging.pools) shares += pool.share;
+            for (const PagePool& pool : paging.pools) shares += paging.share(pool, context);
             if (!paging.pools.empty()) {
                 EXPECT_NEAR(shares, 1.0, 1e-9) << i;
             }
@@ -188,8 +189,8 @@ TEST(Pages, NeverHoldLessThanTheIdealCache) {
 }
 
 TEST(Pages, AModelThatKeepsNothingHasNoPools) {
-    EXPECT_TRUE(paged(Lowered{}, tables(), 16.0, 8192.0).pools.empty());
-    EXPECT_EQ(paged(Lowered{}, tables(), 16.0, 8192.0).bytes(1000.0), 0.0);
+    EXPECT_TRUE(paged(Lowered{}, tables(), 16.0).pools.empty());
+    EXPECT_EQ(paged(Lowered{}, tables(), 16.0).bytes(1000.0), 0.0);
 }
 
 }  // namespace

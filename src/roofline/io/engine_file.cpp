@@ -162,7 +162,7 @@ class Reader {
         rules_.layout = choice(fields, "layout", layouts);
         if (fields.has("prints")) rules_.prints = choice(fields, "prints", prints);
         whole(fields, "block", rules_.block);
-        whole(fields, "steps_in_flight", rules_.steps_in_flight);
+        maybe(fields, "steps_in_flight", rules_.steps_in_flight);
         whole(fields, "state_blocks", rules_.state_blocks);
         maybe(fields, "group_slack", rules_.group_slack);
         maybe(fields, "reserved_blocks", rules_.reserved_blocks);

@@ -72,16 +72,17 @@ double final_context(const Workload& workload) {
     return std::max(workload.decode_context(), workload.prompt + workload.cached + workload.generate);
 }
 
-double usable_blocks(const PagePool& pool, const EngineRules& rules, double bytes) {
-    const double blocks = std::floor(std::max(bytes, 0.0) * pool.share / pool.block_bytes);
-    return std::max(blocks - rules.reserved_blocks.value, 0.0);
+double blocks_of(const EngineMemory& memory, const PagePool& pool, double context) {
+    const double bytes = std::max(memory.pool.value, 0.0) * memory.cache.share(pool, context);
+    return std::floor(bytes / pool.block_bytes);
 }
 
 /// F45: sequences that decode at this context; the smallest of the pools decides.
 double batch_at(const EngineMemory& memory, const EngineRules& rules, double context) {
     double batch = memory.sequences;
     for (const PagePool& pool : memory.cache.pools) {
-        const double free = usable_blocks(pool, rules, memory.pool.value) - pool.in_flight(context, memory.in_flight);
+        const double free =
+            blocks_of(memory, pool, context) - rules.reserved_blocks.value - pool.in_flight(context, memory.in_flight);
         batch = std::min(batch, std::floor(std::max(free, 0.0) / (pool.held(context) * memory.here)));
     }
     return memory.pool.value < 0.0 ? 0.0 : batch;
@@ -90,9 +91,7 @@ double batch_at(const EngineMemory& memory, const EngineRules& rules, double con
 /// F44: what the engine says of its pool when it starts.
 void count_tokens(EngineMemory& memory, const EngineRules& rules) {
     if (memory.cache.pools.empty()) return;
-    const auto blocks = [&](const PagePool& pool) {
-        return std::floor(std::max(memory.pool.value, 0.0) * pool.share / pool.block_bytes);
-    };
+    const auto blocks = [&](const PagePool& pool) { return blocks_of(memory, pool, memory.longest); };
     memory.pool_blocks = blocks(memory.cache.pools.front());
     memory.concurrency = unlimited;
     for (const PagePool& pool : memory.cache.pools) {
@@ -121,7 +120,7 @@ void count_tokens(EngineMemory& memory, const EngineRules& rules) {
 
 double allocated_bytes(const model::Lowered& lowered, const MemoryOptions& options, double context) {
     const double block = options.block_tokens.value_or(options.rules.block.value);
-    return paged(lowered, options.rules, block, options.longest.value_or(context)).bytes(context);
+    return paged(lowered, options.rules, block).bytes(context);
 }
 
 double loaded_weights(const model::Lowered& lowered, const EngineRules& rules) {
@@ -154,7 +153,8 @@ EngineMemory with_pool(EngineMemory memory, const EngineRules& rules, Bytes pool
     memory.allocated = Bytes(batch * memory.cache.bytes(context) * memory.here);
     double kept_back = 0.0;
     for (const PagePool& part : memory.cache.pools)
-        kept_back = std::max(kept_back, rules.reserved_blocks.value * part.block_bytes / part.share);
+        kept_back =
+            std::max(kept_back, rules.reserved_blocks.value * part.block_bytes / memory.cache.share(part, context));
     memory.needed = Bytes(memory.cache.needed(batch * memory.here, context, memory.in_flight) + kept_back);
     memory.largest_batch = batch_at(memory, rules, context);
     memory.fits = memory.pool.value >= 0.0 && batch <= memory.largest_batch;
@@ -198,6 +198,7 @@ std::optional<EngineMemory> engine_memory(const model::Lowered& lowered, const D
     memory.here = 1.0 - lowered.host_kv;
     memory.activations = Bytes(trial_activations(lowered, rules, memory.step_tokens, memory.sequences));
     memory.overhead = Bytes(base.overhead);
+    memory.activations_inside = rules.activations_inside;
     const double inside = rules.activations_inside ? memory.activations.value : 0.0;
     double pool = 0.0;
     if (rules.fraction_of == EngineRules::FractionOf::free_after) {
@@ -210,7 +211,7 @@ std::optional<EngineMemory> engine_memory(const model::Lowered& lowered, const D
         pool = memory.budget.value - memory.weights.value - inside - base.overhead;
     }
     const double block = options.block_tokens.value_or(rules.block.value);
-    memory.cache = paged(lowered, rules, block, memory.longest);
+    memory.cache = paged(lowered, rules, block);
     return with_pool(std::move(memory), rules, Bytes(pool), workload.batch, context);
 }
 

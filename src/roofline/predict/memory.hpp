@@ -20,9 +20,10 @@ struct EngineMemory {
     double utilisation = 0.0;
     Bytes budget{};  // what the engine allows itself, weights included
     Bytes weights{};
-    Bytes activations{};  // F43: of the largest step, as a trial run measures them
-    Bytes overhead{};     // context, libraries, collectives, graphs: what of them counts against the budget
-    Bytes pool{};         // F42: what is left for caches; negative: so much is missing before the first token
+    Bytes activations{};             // F43: of the largest step, as a trial run measures them
+    bool activations_inside = true;  // they come out of the budget; false: they live in what it leaves
+    Bytes overhead{};                // context, libraries, collectives, graphs: what of them counts against the budget
+    Bytes pool{};  // F42: what is left for caches; negative: so much is missing before the first token
 
     double step_tokens = 0.0;  // of the largest step
     double sequences = 0.0;    // that the engine runs at once, at most

@@ -153,9 +153,8 @@ PagePool shared_pool(const std::vector<Kind>& kinds, double block_tokens, const 
     return pool;
 }
 
-/// F41: a pool for each kind, and the memory split among them once.
-std::vector<PagePool> own_pools(const std::vector<Kind>& kinds, double block_tokens, const EngineRules& rules,
-                                double longest) {
+/// F41: a pool for each kind.
+std::vector<PagePool> own_pools(const std::vector<Kind>& kinds, double block_tokens, const EngineRules& rules) {
     std::vector<PagePool> pools;
     for (const Kind& kind : kinds) {
         const auto same = std::find_if(pools.begin(), pools.end(), [&](const PagePool& pool) {
@@ -172,28 +171,25 @@ std::vector<PagePool> own_pools(const std::vector<Kind>& kinds, double block_tok
         pool.tables.push_back(table_of(kind, block_tokens, rules));
         pools.push_back(pool);
     }
+    return pools;
+}
 
-    double tokens = 0.0;  // weights of the pools that hold tokens
+/// F41: fixed ratios: so many tokens of a window for each token kept, so many bytes of states for each byte of the
+/// rest.
+void split_by_ratios(std::vector<PagePool>& pools, const EngineRules& rules) {
+    double tokens = 0.0;
     double states = 0.0;
     for (PagePool& pool : pools) {
         const Keeps keeps = pool.tables.front().keeps;
-        pool.share = pool.block_bytes * pool.held(longest);
-        if (rules.window_ratio && keeps != Keeps::state)
-            pool.share = pool.block_bytes * (keeps == Keeps::everything ? 1.0 : rules.window_ratio->value);
+        const double ratio = keeps == Keeps::everything || !rules.window_ratio ? 1.0 : rules.window_ratio->value;
+        pool.share = pool.block_bytes * (keeps == Keeps::state ? 1.0 : ratio);
         (keeps == Keeps::state ? states : tokens) += pool.share;
     }
-    const bool split = rules.state_ratio && states > 0.0 && tokens > 0.0;
-    const double whole = split ? 1.0 : states + tokens;
+    const double ratio = rules.state_ratio && states > 0.0 && tokens > 0.0 ? rules.state_ratio->value : states / tokens;
     for (PagePool& pool : pools) {
         const bool state = pool.tables.front().keeps == Keeps::state;
-        if (split) {
-            const double ratio = rules.state_ratio->value;
-            pool.share *= state ? ratio / (1.0 + ratio) / states : 1.0 / (1.0 + ratio) / tokens;
-        } else if (whole > 0.0) {
-            pool.share /= whole;
-        }
+        pool.share *= tokens <= 0.0 ? 1.0 / states : (state ? ratio / states : 1.0 / tokens) / (1.0 + ratio);
     }
-    return pools;
 }
 
 }  // namespace
@@ -244,6 +240,11 @@ double PagePool::in_flight(double context, double tokens) const {
     return sum;
 }
 
+double PagedCache::share(const PagePool& pool, double context) const {
+    if (pools.size() == 1 || split_once) return pool.share;
+    return pool.held(context) * pool.block_bytes / bytes(context);
+}
+
 double PagedCache::bytes(double context) const {
     double sum = 0.0;
     for (const PagePool& pool : pools) sum += pool.held(context) * pool.block_bytes;
@@ -254,7 +255,7 @@ double PagedCache::needed(double sequences, double context, double in_flight) co
     double most = 0.0;
     for (const PagePool& pool : pools) {
         const double blocks = sequences * pool.held(context) + pool.in_flight(context, in_flight);
-        most = std::max(most, blocks * pool.block_bytes / pool.share);
+        most = std::max(most, blocks * pool.block_bytes / share(pool, context));
     }
     return most;
 }
@@ -265,7 +266,7 @@ double PagedCache::tables() const {
     return count;
 }
 
-PagedCache paged(const model::Lowered& lowered, const EngineRules& rules, double block_tokens, double longest) {
+PagedCache paged(const model::Lowered& lowered, const EngineRules& rules, double block_tokens) {
     const std::vector<Kind> kinds = kinds_of(lowered);
     PagedCache cache;
     cache.block_tokens = block_tokens;
@@ -275,7 +276,9 @@ PagedCache paged(const model::Lowered& lowered, const EngineRules& rules, double
     } else if (rules.layout == EngineRules::Layout::tables) {
         cache.pools.push_back(shared_pool(kinds, block_tokens, rules));
     } else {
-        cache.pools = own_pools(kinds, block_tokens, rules, longest);
+        cache.pools = own_pools(kinds, block_tokens, rules);
+        cache.split_once = rules.window_ratio || rules.state_ratio;
+        if (cache.split_once) split_by_ratios(cache.pools, rules);
     }
     double smallest = std::numeric_limits<double>::infinity();
     for (const PagePool& pool : cache.pools) {

@@ -30,7 +30,7 @@ struct PageTable {
 };
 
 struct PagePool {
-    double share = 1.0;        // of the memory for caches
+    double share = 1.0;        // of the memory for caches; see PagedCache::share
     double block_bytes = 0.0;  // of one block over the layers of a table
     std::vector<PageTable> tables;
 
@@ -42,7 +42,10 @@ struct PagePool {
 struct PagedCache {
     std::vector<PagePool> pools;  // empty: the model keeps nothing
     double block_tokens = 0.0;    // of the smallest block
+    bool split_once = false;      // by the rules' ratios; false: as a sequence at the context in question needs
 
+    /// What part of the memory for caches a pool has when sequences decode at this context.
+    double share(const PagePool& pool, double context) const;
     /// F41: bytes one sequence occupies at a context, rounded up to whole blocks.
     double bytes(double context) const;
     /// Memory that all pools together must have so that each can hold this many sequences.
@@ -50,7 +53,6 @@ struct PagedCache {
     double tables() const;
 };
 
-/// `longest` decides how pools that are split once are split.
-PagedCache paged(const model::Lowered& lowered, const EngineRules& rules, double block_tokens, double longest);
+PagedCache paged(const model::Lowered& lowered, const EngineRules& rules, double block_tokens);
 
 }  // namespace roofline::predict

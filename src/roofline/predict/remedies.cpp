@@ -37,8 +37,11 @@ bool is_layer_matrix(const model::Operator& op) {
     }
 }
 
+/// 131072 -> "131,072"
 std::string whole(double value) {
-    return std::to_string(static_cast<long long>(value));
+    std::string digits = std::to_string(static_cast<long long>(value));
+    for (std::size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");
+    return digits;
 }
 
 class Search {

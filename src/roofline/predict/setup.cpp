@@ -145,7 +145,7 @@ std::vector<Candidate> other_ways(const Setup& setup) {
         const double other =
             model::count_parameters(model::lower(*setup.architecture, plan_types(narrow))).stored_bytes;
         if (narrow.types.weights == nullptr || other >= weights) continue;
-        offer(narrow, Remedy::Kind::weights, "weights in " + std::string(name),
+        offer(narrow, Remedy::Kind::weights, "weights in " + std::string(name == "awq" ? "int4 (awq)" : name),
               bits_per_element(*narrow.types.weights));
     }
     if (const Format* fp8 = find_format("fp8"); fp8 != nullptr && bits_per_element(now.kv) > bits_per_element(*fp8)) {

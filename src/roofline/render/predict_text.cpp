@@ -33,10 +33,11 @@ std::string fit_line(const predict::Fit& fit) {
 
 /// F42 to F45: where the engine's memory goes.
 std::string engine_line(const predict::EngineMemory& memory) {
-    std::string line = fmt::format("{} at {:.4g}: {} of {}{}, less {} weights, {} trial run, {} overhead",
-                                   memory.engine, memory.utilisation, bytes(memory.budget), bytes(memory.reported),
-                                   memory.reported_known ? "" : " (datasheet)", bytes(memory.weights),
-                                   bytes(memory.activations), bytes(memory.overhead));
+    std::string line = fmt::format("{} at {:.4g}: {} of {}{}, less {} weights", memory.engine, memory.utilisation,
+                                   bytes(memory.budget), bytes(memory.reported),
+                                   memory.reported_known ? "" : " (datasheet)", bytes(memory.weights));
+    if (memory.activations_inside) line += fmt::format(", {} trial run", bytes(memory.activations));
+    if (memory.overhead.value > 0.0) line += fmt::format(", {} overhead", bytes(memory.overhead));
     if (memory.pool.value < 0.0)
         return line + fmt::format(": {} missing before any cache", bytes(Bytes(-memory.pool.value)));
     line += fmt::format(" = {} for caches", bytes(memory.pool));
