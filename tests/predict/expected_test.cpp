@@ -308,5 +308,23 @@ TEST(Expected, AOneTokenStepOfARecurrenceIsNoScan) {
     }
 }
 
+TEST(Expected, ARaggedBatchOfDecodingSequencesIsOneLaunch) {
+    const Device device = device_of("h100-sxm");
+    const Prepared prepared(lowered("llama-3.1-8b"), device, execution_on(device));
+    std::vector<OperatorTime> times(prepared.size());
+    const auto seconds = [&](const model::Step& step) { return prepared.evaluate(step, times).expected; };
+    const auto group = [](double count, double past) {
+        return model::Sequences{.phase = model::Phase::decode, .count = count, .past = past};
+    };
+    // 32 sequences cut into groups in any way, and 16 + 16 around the same mean: the same keys, the same kernels.
+    const double together = seconds({group(32, 4000)});
+    EXPECT_NEAR(seconds({group(1, 4000), group(30, 4000), group(1, 4000)}), together, tiny * together);
+    EXPECT_NEAR(seconds({group(16, 3000), group(16, 5000)}), together, tiny * together);
+    // Beside a prompt they are one more launch, whatever their groups.
+    const model::Sequences chunk{.phase = model::Phase::prefill, .count = 1, .new_tokens = 512};
+    const double mixed = seconds({chunk, group(32, 4000)});
+    EXPECT_NEAR(seconds({chunk, group(16, 3000), group(16, 5000)}), mixed, tiny * mixed);
+}
+
 }  // namespace
 }  // namespace roofline::predict

@@ -22,6 +22,32 @@ Slowest slowest_of(double compute, double memory, double cache, double link) {
     return slowest;
 }
 
+/// Groups from the front that one launch of an engine takes: decoding sequences of whatever contexts.
+std::size_t one_launch(std::span<const model::Sequences> step) {
+    const model::Sequences& first = step.front();
+    std::size_t count = 1;
+    if (first.phase != model::Phase::decode) return count;
+    while (count < step.size() && step[count].phase == first.phase && step[count].new_tokens == first.new_tokens)
+        ++count;
+    return count;
+}
+
+/// The same groups as one of their mean context.
+model::Sequences joined(std::span<const model::Sequences> part) {
+    model::Sequences sum = part.front();
+    if (part.size() == 1) return sum;
+    double past = sum.count * sum.past;
+    double logits = sum.count * sum.logits;
+    for (const model::Sequences& group : part.subspan(1)) {
+        sum.count += group.count;
+        past += group.count * group.past;
+        logits += group.count * group.logits;
+    }
+    sum.past = past / sum.count;
+    sum.logits = logits / sum.count;
+    return sum;
+}
+
 double tokens_of(std::span<const model::Sequences> step) {
     double tokens = 0.0;
     for (const model::Sequences& group : step) tokens += group.count * group.new_tokens;
@@ -172,9 +198,10 @@ void Prepared::list(std::span<const model::Sequences> step, double times, std::v
     const auto add_operators = [&](std::span<const model::Sequences> part, bool by_sequences) {
         const model::FeatureValues values = features(part);
         const model::Phase phase = part.front().phase;
+        const model::Sequences group = by_sequences ? joined(part) : part.front();
         for (const Entry& entry : operators_) {
             if (entry.manner.by_sequences != by_sequences) continue;
-            const Kernel whole = kernel(entry, values, part.front(), tokens);
+            const Kernel whole = kernel(entry, values, group, tokens);
             // Sequences that go another way, as in evaluate().
             if (by_sequences ? whole.flops <= 0.0 : whole.flops + whole.bytes() + whole.message_bytes <= 0.0) continue;
             Launch launch;
@@ -193,7 +220,9 @@ void Prepared::list(std::span<const model::Sequences> step, double times, std::v
         }
     };
     add_operators(step, false);
-    for (std::size_t g = 0; g < step.size(); ++g) add_operators(step.subspan(g, 1), true);
+    for (auto rest = step; !rest.empty(); rest = rest.subspan(one_launch(rest))) {
+        add_operators(rest.first(one_launch(rest)), true);
+    }
     // The cost of a step beside its kernels.
     Launch own;
     own.kernel_class = step_.kernel_class;
@@ -203,21 +232,22 @@ void Prepared::list(std::span<const model::Sequences> step, double times, std::v
     add(own);
 }
 
-/// Attention and recurrences work sequence by sequence: a chunk of a prompt beside decoding sequences is two kernels.
+/// Attention and recurrences work sequence by sequence: a chunk of a prompt beside decoding sequences is two kernels. A
+/// ragged batch of decoding sequences is one.
 void Prepared::expect_cut_by_sequences(std::span<const model::Sequences> step, const model::FeatureValues& all,
                                        std::span<OperatorTime> times) const {
     const double tokens = tokens_of(step);
     for (const std::size_t i : by_sequences_) times[i].expected = 0.0;
-    for (std::size_t g = 0; g < step.size(); ++g) {
-        const auto group = step.subspan(g, 1);
+    for (auto rest = step; !rest.empty(); rest = rest.subspan(one_launch(rest))) {
+        const auto part = rest.first(one_launch(rest));
+        const model::Sequences group = joined(part);
         model::FeatureValues own;
-        if (step.size() > 1) own = features(group);
-        const model::FeatureValues& values = step.size() > 1 ? own : all;
+        if (part.size() < step.size()) own = features(part);
+        const model::FeatureValues& values = part.size() < step.size() ? own : all;
         for (const std::size_t i : by_sequences_) {
             const Entry& entry = operators_[i];
             if (entry.flops(values) <= 0.0) continue;  // these sequences go another way
-            times[i].expected +=
-                entry.count * entry.manner.seconds(kernel(entry, values, group.front(), tokens), group.front().phase);
+            times[i].expected += entry.count * entry.manner.seconds(kernel(entry, values, group, tokens), group.phase);
         }
     }
 }
