@@ -47,9 +47,10 @@ TEST(StepPlan, PutsContextsOfOnePowerOfTwoTogetherAndLosesNoToken) {
     plan.cost(replica, policy);
     ASSERT_EQ(replica.seen.size(), 3U);
     EXPECT_EQ(replica.seen[0].phase, model::Phase::prefill);
-    EXPECT_EQ(replica.seen[0].count, 2.0);
-    EXPECT_EQ(replica.seen[0].new_tokens, 350.0);
-    EXPECT_EQ(replica.seen[0].logits, 0.5);
+    // 700 tokens and 300^2 + 400^2 = 250,000 in squares: 1.96 chunks of 357.14.
+    EXPECT_NEAR(replica.seen[0].count, 1.96, 1e-12);
+    EXPECT_NEAR(replica.seen[0].new_tokens, 250000.0 / 700.0, 1e-9);
+    EXPECT_NEAR(replica.seen[0].count * replica.seen[0].logits, 1.0, 1e-12);
     EXPECT_EQ(replica.seen[1].count, 2.0);
     EXPECT_EQ(replica.seen[1].past, 800.0);
     EXPECT_EQ(replica.seen[2].count, 2.0);

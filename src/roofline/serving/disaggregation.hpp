@@ -43,7 +43,7 @@ struct Disaggregated {
     bool overloaded = false;
 };
 
-/// S11. Saturated: at capacity, where the narrowest pool has no slack and ttft counts from admission. Users and traces
+/// S12. Saturated: at capacity, where the narrowest pool has no slack and ttft counts from admission. Users and traces
 /// are not answered.
 Result<Disaggregated> disaggregate(const Pools& pools, const Mix& mix, const Load& load);
 

@@ -29,7 +29,7 @@ struct Metrics {
     std::optional<double> price_per_million_tokens;  // prompt and output alike
 };
 
-/// S12. `tpot`: seconds between the tokens of one user, mean.
+/// S13. `tpot`: seconds between the tokens of one user, mean.
 Metrics metrics(const Flow& flow, double tpot, const Economy& economy);
 
 }  // namespace roofline::serving

@@ -13,7 +13,8 @@ class Random {
     /// Streams of one seed are independent: arrivals, lengths and luck do not shift each other.
     explicit Random(std::uint64_t seed, std::uint64_t stream = 0) : state_(seed + stream * 0xd1342543de82ef95ULL) {
         next();
-        state_ ^= next();
+        const std::uint64_t mixed = next();
+        state_ ^= mixed;
     }
 
     std::uint64_t next() {

@@ -266,8 +266,7 @@ class Simulation {
                     return false;
                 }
             }
-            free_ -= needed - live.held;
-            live.held = needed;
+            hold(live, needed);
         }
         plan_.decode(policy_.samples, live.computed);
         budget_ -= tokens;
@@ -275,6 +274,14 @@ class Simulation {
         live.writing = true;
         flight.parts.push_back({id, false, true});
         return true;
+    }
+
+    void hold(Live& live, double bytes) {
+        const double more = bytes - live.held;
+        live.held = bytes;
+        free_ -= more;
+        in_use_ += more;
+        most_in_use_ = std::max(most_in_use_, in_use_);
     }
 
     /// The last of the running ones, from `from` on, that no step under way needs.
@@ -288,8 +295,7 @@ class Simulation {
     void preempt(std::size_t place) {
         const std::uint32_t id = running_[place];
         Live& live = lives_[id];
-        free_ += live.held;
-        live.held = 0.0;
+        hold(live, 0.0);
         live.computed = 0.0;
         live.target = live.request.prompt + live.generated;
         running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
@@ -325,8 +331,7 @@ class Simulation {
                 return;
             }
             waiting_.pop_front();
-            free_ -= needed;
-            live.held = needed;
+            hold(live, needed);
             if (live.entered < 0.0) {
                 live.entered = now_;
                 if (load_.kind == Load::Kind::saturated) live.request.arrival = now_ - policy_.host_seconds_request;
@@ -368,7 +373,6 @@ class Simulation {
         if (counting_ && flying_.empty()) idle_seconds_ += std::max(0.0, now_ - std::max(last_finish_, window_start_));
         most_tokens_ = std::max(most_tokens_, plan_.tokens(policy_));
         most_sequences_ = std::max(most_sequences_, sequences_);
-        least_free_ = std::min(least_free_, free_);
         flying_.push_back(std::move(flight));
     }
 
@@ -395,7 +399,7 @@ class Simulation {
             tokens = std::min(tokens, live.request.output - live.generated);
             write(live, part.chunk, tokens, time);
             if (live.generated >= live.request.output) {
-                free_ += live.held;
+                hold(live, 0.0);
                 live.held = -1.0;  // leaves the running set below
                 sequences_ -= policy_.samples;
                 ended = true;
@@ -525,7 +529,7 @@ class Simulation {
         for (const std::uint32_t id : running_) outcome.tokens_of_unfinished += lives_[id].generated - before;
         for (const std::uint32_t id : waiting_) outcome.tokens_of_unfinished += lives_[id].generated - before;
         outcome.tokens_of_unfinished *= policy_.samples;
-        outcome.most_pool_bytes = footprint_.room() - least_free_;
+        outcome.most_pool_bytes = most_in_use_;
         outcome.most_step_tokens = most_tokens_;
         outcome.most_sequences = most_sequences_;
         if (load_.kind == Load::Kind::trace) {
@@ -592,7 +596,8 @@ class Simulation {
     double tokens_of_finished_ = 0.0;
     double most_tokens_ = 0.0;
     double most_sequences_ = 0.0;
-    double least_free_ = never;
+    double in_use_ = 0.0;
+    double most_in_use_ = 0.0;
     std::vector<Weighted> waits_;
     std::vector<Weighted> ttfts_;
     std::vector<Weighted> tpots_;

@@ -73,6 +73,7 @@ struct Outcome {
     std::vector<Served> served;  // a trace only, in the order of arrival
 };
 
+/// S10.
 Result<Outcome> simulate(const Replica& replica, const Policy& policy, const Mix& mix, const Load& load,
                          const Sampling& sampling = {});
 

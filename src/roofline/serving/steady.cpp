@@ -275,10 +275,10 @@ class Analysis {
         const double one = std::max(demand_.decode_bytes, demand_.prompt_bytes);
         const double kept = policy_.watermark * replica_.pool_bytes;
         return std::max({one, room - kept - demand_.admitted_bytes / 2.0,
-                         reserved_bytes(room) / demand_.whole_bytes * demand_.decode_bytes});
+                         reserved_bytes(room - kept) / demand_.whole_bytes * demand_.decode_bytes});
     }
 
-    /// S10: what an optimistic engine computes twice, and how much it makes requests march in step.
+    /// S9: what an optimistic engine computes twice, and how much it makes requests march in step.
     void recompute(Pace& pace, double pressure, double slots, double memory) const {
         const double growth = demand_.growth_bytes;
         const double prompt = demand_.admitted_bytes;

@@ -31,7 +31,7 @@ struct Steady {
     bool overloaded = false;  // rate above capacity: the queue grows without end; wait, ttft and request are infinite
 };
 
-/// S6 to S10. A trace's lengths count as a mix; for its arrivals, simulate.
+/// S6 to S9. A trace's lengths count as a mix; for its arrivals, simulate.
 Result<Steady> steady(const Replica& replica, const Policy& policy, const Mix& mix, const Load& load);
 
 }  // namespace roofline::serving

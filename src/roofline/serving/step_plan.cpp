@@ -18,9 +18,8 @@ void StepPlan::clear() {
     for (std::size_t i = lowest_; i <= highest_ && i < count_.size(); ++i) count_[i] = past_[i] = 0.0;
     lowest_ = count_.size();
     highest_ = 0;
-    chunks_.clear();
     decoding_ = 0.0;
-    chunk_tokens_ = 0.0;
+    chunk_tokens_ = chunk_squares_ = chunk_past_ = chunk_logits_ = 0.0;
 }
 
 void StepPlan::decode(double count, double past) {
@@ -33,14 +32,10 @@ void StepPlan::decode(double count, double past) {
 }
 
 void StepPlan::chunk(double count, double tokens, double past, double logits) {
-    const int octaves = static_cast<int>(octave(tokens) * 64 + octave(past));
-    auto place = std::find_if(chunks_.begin(), chunks_.end(), [&](const Chunks& c) { return c.octaves == octaves; });
-    if (place == chunks_.end()) place = chunks_.insert(chunks_.end(), Chunks{.octaves = octaves});
-    place->count += count;
-    place->tokens += count * tokens;
-    place->past += count * past;
-    place->logits += count * logits;
     chunk_tokens_ += count * tokens;
+    chunk_squares_ += count * tokens * tokens;
+    chunk_past_ += count * tokens * past;
+    chunk_logits_ += count * logits;
 }
 
 StepCost StepPlan::cost(const Replica& replica, const Policy& policy) {
@@ -48,8 +43,11 @@ StepCost StepPlan::cost(const Replica& replica, const Policy& policy) {
     const Speculation& speculation = policy.speculation;
     const double each = speculation.tokens + 1.0;
     step_.clear();
-    for (const Chunks& c : chunks_) {
-        step_.push_back({Phase::prefill, c.count, c.tokens / c.count, c.past / c.count, c.logits / c.count});
+    if (chunk_tokens_ > 0.0) {
+        // So many of so many tokens that tokens and pairs (tokens x past + tokens^2 / 2) stay what they are.
+        const double tokens = chunk_squares_ / chunk_tokens_;
+        const double count = chunk_tokens_ / tokens;
+        step_.push_back({Phase::prefill, count, tokens, chunk_past_ / chunk_tokens_, chunk_logits_ / count});
     }
     const std::size_t prefills = step_.size();
     for (std::size_t i = lowest_; i <= highest_ && i < count_.size(); ++i) {

@@ -10,7 +10,8 @@
 
 namespace roofline::serving {
 
-/// S4: contexts of one power of two share a group at their mean.
+/// S4: contexts of one power of two share a group at their mean. Chunks of prompts share one group that keeps their
+/// tokens and their query-key pairs.
 class StepPlan {
   public:
     void clear();
@@ -27,21 +28,16 @@ class StepPlan {
     StepCost cost(const Replica& replica, const Policy& policy);
 
   private:
-    struct Chunks {
-        int octaves = 0;
-        double count = 0.0;
-        double tokens = 0.0;
-        double past = 0.0;
-        double logits = 0.0;
-    };
     std::array<double, 64> count_{};  // decoding, by the bits of past
     std::array<double, 64> past_{};
     std::size_t lowest_ = 64;
     std::size_t highest_ = 0;
-    std::vector<Chunks> chunks_;
     std::vector<model::Sequences> step_;
     double decoding_ = 0.0;
     double chunk_tokens_ = 0.0;
+    double chunk_squares_ = 0.0;
+    double chunk_past_ = 0.0;
+    double chunk_logits_ = 0.0;
 };
 
 }  // namespace roofline::serving
