@@ -2,11 +2,12 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace roofline::serving {
 namespace {
 
-constexpr double ln2 = 0.693147180559945309417232121458;
+using std::numbers::ln2;
 constexpr double sqrt_half = 0.707106781186547524400844362105;
 constexpr double inverse_sqrt_two_pi = 0.398942280401432677939946059934;
 

@@ -15,6 +15,7 @@ constexpr std::size_t most_shares = 1024;  // of a trace
 
 std::vector<double> quantiles(const Lengths& lengths) {
     std::vector<double> result;
+    result.reserve(lattice);
     for (int i = 0; i < lattice; ++i) result.push_back(lengths.quantile((i + 0.5) / lattice));
     return result;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 
 namespace roofline::serving {
@@ -11,7 +12,7 @@ std::vector<double> usual_captured_sizes(double largest) {
     for (const double size : {1.0, 2.0, 4.0}) {
         if (size <= largest) sizes.push_back(size);
     }
-    for (double size = 8.0; size <= largest; size += 8.0) sizes.push_back(size);
+    for (int size = 8; size <= largest; size += 8) sizes.push_back(size);
     return sizes;
 }
 
@@ -20,7 +21,7 @@ TokensPerStep tokens_per_step(const Speculation& speculation) {
     // each.
     TokensPerStep result{0.0, 0.0};
     double probability = 1.0;
-    for (double j = 1.0; j <= speculation.tokens + 1.0; j += 1.0) {
+    for (int j = 1; j <= speculation.tokens + 1.0; ++j) {
         result.mean += probability;
         result.square += (2.0 * j - 1.0) * probability;
         probability *= speculation.acceptance;
@@ -42,7 +43,7 @@ Result<void> check(const Replica& replica, const Policy& policy) {
     const auto whole = [](double value, double low, double high) {
         return value >= low && value <= high && value == std::floor(value);
     };
-    const Rule rules[] = {
+    const std::initializer_list<Rule> rules = {
         {replica.pool_bytes > 0.0, "pool for keys and values: expected more than 0 bytes"},
         {whole(replica.max_sequences, 1.0, 1e6), "sequences at once: expected a whole number from 1 to 1e6"},
         {whole(replica.max_step_tokens, 1.0, 1e8), "tokens of a step: expected a whole number from 1 to 1e8"},

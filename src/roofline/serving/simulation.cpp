@@ -96,7 +96,7 @@ class Simulation {
 
     void begin() {
         if (load_.kind == Load::Kind::users) {
-            for (double i = 0.0; i < load_.value; i += 1.0) arrive(0.0);
+            for (int i = 0; i < load_.value; ++i) arrive(0.0);
         }
         if (load_.kind == Load::Kind::trace) {
             counting_ = true;
@@ -139,7 +139,7 @@ class Simulation {
             live.computed = live.target;
             live.first = live.last = time;
         }
-        const double number = static_cast<double>(arrived_);
+        const auto number = static_cast<double>(arrived_);
         live.counted = load_.kind == Load::Kind::trace ||
                        (load_.kind == Load::Kind::rate && number >= warm_ && number < warm_ + sampling_.requests);
         ++arrived_;
@@ -182,7 +182,7 @@ class Simulation {
 
     void take_arrivals() {
         while (!problem_ && !done_ && next_arrival_ + policy_.host_seconds_request <= now_) {
-            const double number = static_cast<double>(arrived_);
+            const auto number = static_cast<double>(arrived_);
             if (number == warm_) {
                 start_window(next_arrival_);
                 queue_at_start_ = queue_length();

@@ -360,6 +360,7 @@ class Analysis {
         if (input.by_the_clock) {
             costs = ladder(pace, grid, grid.levels);
             std::vector<double> durations;
+            durations.reserve(costs.size());
             for (const StepCost& cost : costs) durations.push_back(cost.latency / pace.clock);
             chain = backlog(input, grid, durations);
         } else {
