@@ -106,12 +106,13 @@ TEST(RateSteps, EachMeasurementCountsOnce) {
 }
 
 TEST(RateSteps, WhatCannotBeUsedIsNamed) {
-    const Measurements read_rows = read(row(oss, "512,32,1,", "prefill_tok_s,1895.57") +                    // 0.270 s
-                                        row(oss, "512,32,2,", "prefill_tok_s,4451.23") +                    // 0.230 s
-                                        row(oss, "512,32,1,", "decode_step_ms,0.01") +                      //
-                                        row("no-such-model-GGUF,Q8_0", "512,32,1,", "decode_step_ms,10") +  //
-                                        row(oss, "512,32,1,", "requests_per_s,10") +                        //
-                                        row(oss, "128,128,max,", "output_tok_s_total,25342", "TensorRT-LLM 1.0"));
+    const Measurements read_rows =
+        read(row(oss, "512,32,1,", "prefill_tok_s,1895.57") +                    // 0.270 s
+             row(oss, "512,32,2,", "prefill_tok_s,4451.23") +                    // 0.230 s
+             row(oss, "512,32,1,", "decode_step_ms,0.01") +                      //
+             row("no-such-model-GGUF,Q8_0", "512,32,1,", "decode_step_ms,10") +  //
+             row(oss, "512,32,1,", "requests_per_s,10") +                        //
+             row("gpt-oss-20b,FP4", "128,128,max,", "output_tok_s_total,25342", "another engine"));
     ASSERT_EQ(read_rows.rows.size(), 1U);
     ASSERT_EQ(read_rows.refused.size(), 5U);
     EXPECT_EQ(read_rows.refused[0].reason, "as slow as twice the work: a first run");

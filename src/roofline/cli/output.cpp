@@ -54,6 +54,22 @@ Result<double> parse_positive(std::string_view option, const std::string& text) 
     return value;
 }
 
+Result<double> parse_duration(std::string_view option, const std::string& text) {
+    if (text == "0") return 0.0;
+    double factor = 0.0;
+    std::string number = text;
+    for (const auto& [unit, seconds] : {std::pair{"us", 1e-6}, std::pair{"ms", 1e-3}, std::pair{"s", 1.0}}) {
+        if (!text.ends_with(unit)) continue;
+        number = text.substr(0, text.size() - std::string_view(unit).size());
+        factor = seconds;
+        break;
+    }
+    const auto value = parse_positive(option, number);
+    if (factor == 0.0 || !value)
+        return fail(fmt::format("{}: found \"{}\", expected a time such as 500ms or 2s", option, io::printable(text)));
+    return *value * factor;
+}
+
 std::string now_iso() {
     return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }

@@ -25,6 +25,9 @@ Result<double> parse_whole(std::string_view option, const std::string& text, dou
 /// A positive number such as 8e9.
 Result<double> parse_positive(std::string_view option, const std::string& text);
 
+/// A time with its unit: 500ms, 2s, 30us; in seconds. 0 needs none.
+Result<double> parse_duration(std::string_view option, const std::string& text);
+
 std::string now_iso();
 
 }  // namespace roofline::cli

@@ -207,14 +207,15 @@ Result<EngineRules> read_engine(std::string_view text, std::string_view file) {
     const std::string schema = fields.text("schema");
     if (schema != "roofline.engine/1")
         fields.complain("schema", fmt::format("is \"{}\", expected \"roofline.engine/1\"", printable(schema)));
-    allow(fields,
-          {"schema", "name", "title", "versions", "fraction", "steps", "overhead", "activations", "cache", "sources"});
+    allow(fields, {"schema", "name", "title", "versions", "reserves", "fraction", "steps", "overhead", "activations",
+                   "cache", "sources"});
     EngineRules rules;
     Reader reader(rules);
     reader.sources(fields);
     rules.name = fields.text("name");
     rules.title = fields.text("title");
     rules.versions = fields.text_or("versions", "");
+    rules.reserves = fields.flag("reserves", false);
     reader.fraction(fields);
     reader.steps(fields);
     reader.overhead(fields);

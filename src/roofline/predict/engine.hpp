@@ -44,7 +44,8 @@ struct EngineRules {
 
     std::string name = "none";
     std::string title;
-    std::string versions;  // those whose behaviour this is
+    std::string versions;   // those whose behaviour this is
+    bool reserves = false;  // a request is admitted when all it may write will fit; else it may be thrown out later
 
     Figure utilisation{1.0, "", ""};
     FractionOf fraction_of = FractionOf::total;

@@ -1,0 +1,168 @@
+#include "roofline/cli/traffic_options.hpp"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "roofline/cli/files.hpp"
+#include "roofline/cli/output.hpp"
+#include "roofline/io/tensors.hpp"
+
+namespace roofline::cli {
+namespace {
+
+std::vector<std::string> parts_of(const std::string& text, char separator) {
+    std::vector<std::string> parts(1);
+    for (const char c : text) {
+        if (c == separator)
+            parts.emplace_back();
+        else
+            parts.back() += c;
+    }
+    return parts;
+}
+
+Result<double> parse_part(const char* option, const std::string& text) {
+    if (text == "0") return 0.0;
+    const auto value = parse_positive(option, text);
+    if (!value) return value;
+    if (*value > 1.0)
+        return fail(fmt::format("{}: found \"{}\", expected a share from 0 to 1", option, io::printable(text)));
+    return value;
+}
+
+}  // namespace
+
+void TrafficOptions::add_to(CLI::App& app) {
+    const char* group = "Under load (--prompt and --generate are the requests' lengths)";
+    const auto option = [&](const char* names, std::string& target, const char* help, const char* type) {
+        return app.add_option(names, target, help)->group(group)->type_name(type);
+    };
+    app.add_flag("--saturated", saturated, "There is always another request waiting")->group(group);
+    option("--rate,--request-rate", rate, "Requests a second", "R");
+    option("--concurrency,--max-concurrency", users, "Users who each ask again when they are answered", "N");
+    option("--trace", trace, "Requests from a file: arrival,prompt,output a line", "FILE");
+    option("--prompts", prompts, "Prompt lengths: 1024, 100-2000, normal:512,0.3, lognormal:512,1.2, 128*3,4096*1",
+           "LENGTHS");
+    option("--outputs", outputs, "Output lengths, likewise", "LENGTHS");
+    app.add_flag("--simulate", simulate, "Also simulate: percentiles")->group(group);
+    option("--seed", seed, "Of the simulation", "N")->capture_default_str();
+    option("--requests", requests, "Simulated requests, after a warm-up", "N")->capture_default_str();
+    option("--prefix-hit-rate", hit_rate, "Share of prompt tokens found in the cache", "SHARE")->capture_default_str();
+    option("--common-prefix", common_prefix, "Tokens that all prompts begin with", "N")->capture_default_str();
+    option("--host-time", host_request, "Host time per request: tokeniser, HTTP", "TIME")->capture_default_str();
+    option("--host-time-per-step", host_step, "Host time per step: scheduler, sampling", "TIME")->capture_default_str();
+    option("--samples,--n", samples, "Outputs of each request over one prompt", "N")->capture_default_str();
+    option("--speculate", speculate,
+           "Speculative decoding: tokens proposed, chance that one is right, cost of drafting as a share of a step",
+           "K,ALPHA[,SHARE]");
+    option("--draft-model", draft, "A model that drafts, on the same devices, instead of a share", "MODEL");
+    option("--prefill-replicas", prefill_replicas, "Disaggregate: replicas that only do prompts", "N")
+        ->capture_default_str();
+    app.add_flag("--captured-graphs", captured, "Pad batches to the sizes that engines capture")->group(group);
+    app.add_flag("--reserve", reserving, "Admit a request only when its whole output will fit")->group(group);
+    option("--price", price, "Of one device and hour, in any currency", "X");
+}
+
+Result<serving::Traffic> TrafficOptions::load(const ScenarioOptions& scenario, const predict::Setup& setup) const {
+    serving::Traffic traffic;
+    const int asked = static_cast<int>(saturated) + static_cast<int>(!rate.empty()) + static_cast<int>(!users.empty()) +
+                      static_cast<int>(!trace.empty());
+    if (asked > 1) return fail("--saturated, --rate, --concurrency, --trace: found several, expected one");
+    if (!rate.empty()) {
+        const auto value = parse_positive("--rate", rate);
+        if (!value) return std::unexpected(value.error());
+        traffic.load = serving::Load::rate(*value);
+    }
+    if (!users.empty()) {
+        const auto value = parse_whole("--concurrency", users, 1.0, 1e7);
+        if (!value) return std::unexpected(value.error());
+        traffic.load = serving::Load::users(*value);
+    }
+    traffic.mix.prompt = serving::Lengths::fixed(setup.workload.prompt);
+    traffic.mix.output = serving::Lengths::fixed(setup.workload.generate);
+    if (!trace.empty()) {
+        const auto text = read_text(trace);
+        if (!text) return std::unexpected(text.error());
+        auto read = serving::parse_trace(*text, trace);
+        if (!read) return std::unexpected(read.error());
+        traffic.mix.trace = std::move(*read);
+        traffic.load = serving::Load::trace();
+        traffic.simulate = true;  // only a simulation can follow arrivals
+    }
+    for (const auto& [name, text, target] : {std::tuple{"--prompts", &prompts, &traffic.mix.prompt},
+                                             std::tuple{"--outputs", &outputs, &traffic.mix.output}}) {
+        if (text->empty()) continue;
+        auto lengths = serving::parse_lengths(*text, name);
+        if (!lengths) return std::unexpected(lengths.error());
+        *target = std::move(*lengths);
+    }
+    if (setup.architecture) traffic.mix.longest_context = setup.architecture->longest_context;
+
+    serving::Policy& policy = traffic.policy;
+    const auto hits = parse_part("--prefix-hit-rate", hit_rate);
+    if (!hits) return std::unexpected(hits.error());
+    policy.prefix.hit_rate = *hits;
+    const auto common = parse_whole("--common-prefix", common_prefix, 0.0, 1e9);
+    if (!common) return std::unexpected(common.error());
+    policy.prefix.common = *common;
+    const auto per_request = parse_duration("--host-time", host_request);
+    if (!per_request) return std::unexpected(per_request.error());
+    policy.host_seconds_request = *per_request;
+    const auto per_step = parse_duration("--host-time-per-step", host_step);
+    if (!per_step) return std::unexpected(per_step.error());
+    policy.host_seconds_step = *per_step;
+    const auto outputs_each = parse_whole("--samples", samples, 1.0, 1000.0);
+    if (!outputs_each) return std::unexpected(outputs_each.error());
+    policy.samples = *outputs_each;
+    const bool reserves = reserving || (setup.memory && setup.memory->rules.reserves);
+    policy.admission = reserves ? serving::Admission::reserving : serving::Admission::optimistic;
+    if (captured) policy.captured = serving::usual_captured_sizes(512.0);
+    if (!speculate.empty()) {
+        const std::vector<std::string> parts = parts_of(speculate, ',');
+        if (parts.size() < 2 || parts.size() > 3)
+            return fail(fmt::format("--speculate: found \"{}\", expected K,ALPHA or K,ALPHA,SHARE such as 3,0.7,0.05",
+                                    io::printable(speculate)));
+        const auto tokens = parse_whole("--speculate", parts[0], 1.0, 64.0);
+        if (!tokens) return std::unexpected(tokens.error());
+        const auto alpha = parse_part("--speculate", parts[1]);
+        if (!alpha) return std::unexpected(alpha.error());
+        policy.speculation.tokens = *tokens;
+        policy.speculation.acceptance = *alpha;
+        if (parts.size() == 3) {
+            const auto share = parse_part("--speculate", parts[2]);
+            if (!share) return std::unexpected(share.error());
+            policy.speculation.draft_fraction = *share;
+        }
+    }
+    if (!draft.empty()) {
+        if (speculate.empty()) return fail("--draft-model: expected --speculate K,ALPHA beside it");
+        ScenarioOptions other = scenario;
+        other.model = draft;
+        auto loaded = other.load();
+        if (!loaded) return std::unexpected(loaded.error());
+        traffic.draft = std::move(*loaded);
+    }
+    const auto prefill = parse_whole("--prefill-replicas", prefill_replicas, 0.0, 1e5);
+    if (!prefill) return std::unexpected(prefill.error());
+    traffic.prefill_replicas = *prefill;
+    if (traffic.prefill_replicas > 0.0 && traffic.load.kind == serving::Load::Kind::users)
+        return fail("--prefill-replicas: answered for --saturated and --rate, not for --concurrency");
+    if (traffic.prefill_replicas > 0.0 && traffic.load.kind == serving::Load::Kind::trace)
+        return fail("--prefill-replicas: answered for --saturated and --rate, not for --trace");
+    traffic.simulate = traffic.simulate || simulate;
+    const auto count = parse_whole("--requests", requests, 10.0, 1e7);
+    if (!count) return std::unexpected(count.error());
+    traffic.sampling.requests = *count;
+    const auto number = parse_whole("--seed", seed, 0.0, 1e15);
+    if (!number) return std::unexpected(number.error());
+    traffic.sampling.seed = static_cast<std::uint64_t>(*number);
+    if (!price.empty()) {
+        const auto hour = parse_positive("--price", price);
+        if (!hour) return std::unexpected(hour.error());
+        traffic.price_per_device_hour = *hour;
+    }
+    return traffic;
+}
+
+}  // namespace roofline::cli

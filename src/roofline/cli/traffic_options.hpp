@@ -1,0 +1,42 @@
+// The flags that say how requests come and how they are scheduled: what turns a step into a service.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "roofline/cli/scenario_options.hpp"
+#include "roofline/serving/traffic.hpp"
+
+namespace roofline::cli {
+
+struct TrafficOptions {
+    std::string rate;
+    std::string users;
+    std::string trace;
+    std::string prompts;
+    std::string outputs;
+    std::string hit_rate = "0";
+    std::string common_prefix = "0";
+    std::string host_request = "0";
+    std::string host_step = "0";
+    std::string samples = "1";
+    std::string speculate;
+    std::string draft;
+    std::string prefill_replicas = "0";
+    std::string price;
+    std::string seed = "1";
+    std::string requests = "2000";
+    bool saturated = false;
+    bool simulate = false;
+    bool captured = false;
+    bool reserving = false;
+
+    void add_to(CLI::App& app);
+    /// Nothing of it was asked for.
+    bool absent() const { return !saturated && rate.empty() && users.empty() && trace.empty(); }
+    Result<serving::Traffic> load(const ScenarioOptions& scenario, const predict::Setup& setup) const;
+};
+
+}  // namespace roofline::cli

@@ -1,0 +1,42 @@
+// A deployment under traffic, in one question and one answer: the closed form at all three times, the simulation where
+// it is asked for, two pools where they are. What `predict` shows under load.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "roofline/serving/deployed.hpp"
+#include "roofline/serving/disaggregation.hpp"
+#include "roofline/serving/metrics.hpp"
+#include "roofline/serving/simulation.hpp"
+#include "roofline/serving/steady.hpp"
+
+namespace roofline::serving {
+
+struct Traffic {
+    Load load;  // of the whole deployment: replicas share it
+    Mix mix;
+    Policy policy;
+    std::optional<predict::Scenario> draft;  // a small model that speculates for the large one
+    double prefill_replicas = 0.0;           // > 0: prompts on these, outputs on the deployment's own replicas
+    bool simulate = false;
+    Sampling sampling;
+    std::optional<double> price_per_device_hour;
+};
+
+struct Answer {
+    Steady limit;
+    Steady attainable;
+    Steady expected;
+    Metrics metrics;  // of the whole deployment, at the expected times
+    double replicas = 1.0;
+    std::optional<Outcome> simulated;  // of one replica, at the expected times
+    std::optional<Disaggregated> pools;
+    std::optional<DisaggregatedOutcome> simulated_pools;
+    double pool_bytes = 0.0;  // for caches, of one replica
+    std::vector<std::string> assumptions;
+};
+
+Result<Answer> answer(const predict::Scenario& scenario, const Traffic& traffic);
+
+}  // namespace roofline::serving
