@@ -94,7 +94,7 @@ StageReport report_stage(const Scenario& scenario, const Replica& replica, Stage
     report.tokens = 0.0;
     for (const model::Sequences& group : step_of(workload, kind)) report.tokens += group.count * group.new_tokens;
     report.micro_batches = replica.micro_batches(step);
-    report.totals = replica.evaluate(step, times, pace_of(kind));
+    report.totals = time_stage(scenario, replica, kind, times);
     report.times = times_of(report.totals);
     report.features = prepared.features(on_device);
     for (std::size_t i = 0; i < times.size(); ++i) {
@@ -173,29 +173,6 @@ StageTime chunked_prefill(const Replica& replica, const Workload& workload) {
             model::mixed_step(workload.batch, workload.decode_context(), tokens, workload.cached + done, last), times,
             Pace::steady);
     });
-}
-
-RequestMetrics request_metrics(const Scenario& scenario, const Replica& replica) {
-    const Workload workload = of_one_replica(scenario);
-    std::vector<OperatorTime> times(replica.whole().size());
-    const StageTime prefill = workload.chunk > 0.0
-                                  ? chunked_prefill(replica, workload)
-                                  : replica.evaluate(step_of(workload, StageKind::prefill), times, Pace::alone);
-    const StageTime decoding = decode_all(replica, workload);
-    const double steps = workload.generate - 1.0;
-    RequestMetrics metrics;
-    metrics.ttft = times_of(prefill);
-    StageTime whole = prefill;
-    whole += decoding;
-    metrics.request = times_of(whole);
-    if (steps > 0.0) {
-        metrics.tpot = times_of(decoding, steps);
-        if (scenario.device.power) {
-            metrics.joules_per_token = scenario.device.power->value * scenario.deployment.replica_devices() *
-                                       metrics.tpot.expected.value / workload.batch;
-        }
-    }
-    return metrics;
 }
 
 void note_stand_ins(const Scenario& scenario, const Prepared& prepared, std::vector<std::string>& notes) {
@@ -302,6 +279,33 @@ Fit fit_deployment(const Scenario& scenario) {
     }
     if (worst.largest_batch) *worst.largest_batch *= shared_by;
     return worst;
+}
+
+StageTime time_stage(const Scenario& scenario, const Replica& replica, StageKind kind, std::span<OperatorTime> times) {
+    return replica.evaluate(step_of(of_one_replica(scenario), kind), times, pace_of(kind));
+}
+
+RequestMetrics request_metrics(const Scenario& scenario, const Replica& replica) {
+    const Workload workload = of_one_replica(scenario);
+    std::vector<OperatorTime> times(replica.whole().size());
+    const StageTime prefill = workload.chunk > 0.0
+                                  ? chunked_prefill(replica, workload)
+                                  : replica.evaluate(step_of(workload, StageKind::prefill), times, Pace::alone);
+    const StageTime decoding = decode_all(replica, workload);
+    const double steps = workload.generate - 1.0;
+    RequestMetrics metrics;
+    metrics.ttft = times_of(prefill);
+    StageTime whole = prefill;
+    whole += decoding;
+    metrics.request = times_of(whole);
+    if (steps > 0.0) {
+        metrics.tpot = times_of(decoding, steps);
+        if (scenario.device.power) {
+            metrics.joules_per_token = scenario.device.power->value * scenario.deployment.replica_devices() *
+                                       metrics.tpot.expected.value / workload.batch;
+        }
+    }
+    return metrics;
 }
 
 Report predict(const Scenario& scenario) {

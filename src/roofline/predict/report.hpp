@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,13 @@ struct Report {
 
 /// Of the fullest device.
 Fit fit_deployment(const Scenario& scenario);
+
+/// One step of the scenario's workload as a whole, for those who ask about many: the totals of its StageReport. `times`
+/// has room for replica.whole().size() entries.
+StageTime time_stage(const Scenario& scenario, const Replica& replica, StageKind kind, std::span<OperatorTime> times);
+
+/// What a request of the scenario's workload sees. Prices every step it takes.
+RequestMetrics request_metrics(const Scenario& scenario, const Replica& replica);
 
 Report predict(const Scenario& scenario);
 
