@@ -1,6 +1,9 @@
 #include "roofline/cli/execution_options.hpp"
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -9,22 +12,9 @@
 #include "roofline/io/profile_file.hpp"
 
 namespace roofline::cli {
+namespace {
 
-void add_execution_options(CLI::App& app, std::string& profile, std::string& calibration) {
-    const char* how = "How it is computed";
-    app.add_option("--profile", profile,
-                   fmt::format("What is fused and how kernels are launched: {}, or a file",
-                               fmt::join(io::builtin_profile_names(), ", ")))
-        ->group(how)
-        ->capture_default_str()
-        ->type_name("NAME");
-    app.add_option("--calibration", calibration,
-                   "Constants of expected times, as calibrate wrote them, before the built-in")
-        ->group(how)
-        ->type_name("FILE");
-}
-
-Result<predict::Execution> load_execution(const std::string& profile, const std::string& calibration,
+Result<predict::Execution> read_execution(const std::string& profile, const std::string& calibration,
                                           const Device& device) {
     predict::Execution execution;
     Result<predict::Profile> loaded = fail("");
@@ -50,6 +40,42 @@ Result<predict::Execution> load_execution(const std::string& profile, const std:
         constants = std::move(own);
     }
     execution.calibration = std::make_shared<const predict::Calibration>(std::move(*constants));
+    return execution;
+}
+
+}  // namespace
+
+void add_execution_options(CLI::App& app, std::string& profile, std::string& calibration) {
+    const char* how = "How it is computed";
+    app.add_option("--profile", profile,
+                   fmt::format("What is fused and how kernels are launched: {}, or a file",
+                               fmt::join(io::builtin_profile_names(), ", ")))
+        ->group(how)
+        ->capture_default_str()
+        ->type_name("NAME");
+    app.add_option("--calibration", calibration,
+                   "Constants of expected times, as calibrate wrote them, before the built-in")
+        ->group(how)
+        ->type_name("FILE");
+}
+
+Result<predict::Execution> load_execution(const std::string& profile, const std::string& calibration,
+                                          const Device& device) {
+    // Reading the constants takes longer than all the rest of a question, and a sweep asks for the same ones thousands
+    // of times. They depend on no more of the device than this.
+    using Key = std::tuple<std::string, std::string, std::string, std::string, std::string>;
+    static std::mutex mutex;
+    static std::map<Key, predict::Execution> known;
+    const Key key{profile, calibration, device.name, device.generation, device.vendor};
+    {
+        const std::lock_guard lock(mutex);
+        if (const auto found = known.find(key); found != known.end()) return found->second;
+    }
+    auto execution = read_execution(profile, calibration, device);
+    if (execution) {
+        const std::lock_guard lock(mutex);
+        known.emplace(key, *execution);
+    }
     return execution;
 }
 
