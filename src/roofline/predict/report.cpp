@@ -244,7 +244,7 @@ void note_deployment(const Scenario& scenario, Report& report) {
 
 }  // namespace
 
-Fit fit_deployment(const Scenario& scenario) {
+Fit fit_deployment(const Scenario& scenario, Advice advice) {
     const model::Deployment& spread = scenario.deployment;
     // Attention groups and replicas each keep their own sequences.
     const double shared_by = spread.replicas * spread.groups;
@@ -265,7 +265,7 @@ Fit fit_deployment(const Scenario& scenario) {
         worst = std::move(other);
         where = &stage.lowered;
     }
-    if (!worst.fits) {
+    if (!worst.fits && advice == Advice::given) {
         const Format* kv = find_format(scenario.kv_type);
         worst.remedies = what_would_fit({.lowered = *where,
                                          .device = scenario.device,

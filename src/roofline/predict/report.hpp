@@ -114,8 +114,12 @@ struct Report {
     std::vector<std::string> notes;
 };
 
+/// Whether a fit also says what would make it one: that takes far longer, and who asks about many points has no use for
+/// it.
+enum class Advice { given, left_out };
+
 /// Of the fullest device.
-Fit fit_deployment(const Scenario& scenario);
+Fit fit_deployment(const Scenario& scenario, Advice advice = Advice::given);
 
 /// One step of the scenario's workload as a whole, for those who ask about many: the totals of its StageReport. `times`
 /// has room for replica.whole().size() entries.
