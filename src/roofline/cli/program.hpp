@@ -11,7 +11,7 @@
 
 namespace roofline::cli {
 
-enum ExitCode { done = 0, no_answer = 1, bad_input = 2, internal_fault = 3, not_here = 4 };
+enum ExitCode { done = 0, no_answer = 1, bad_input = 2, internal_fault = 3, not_here = 4, stopped = 130 };
 
 struct Program {
     CLI::App app{"How fast a language model can run on a machine, what holds it back, and what to change.", "roofline"};

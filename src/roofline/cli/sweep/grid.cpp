@@ -1,0 +1,238 @@
+#include "roofline/cli/sweep/grid.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "roofline/cli/files.hpp"
+#include "roofline/cli/output.hpp"
+#include "roofline/cli/scenario_options.hpp"
+#include "roofline/cli/sweep/ranges.hpp"
+
+namespace roofline::cli {
+namespace {
+
+constexpr std::size_t most_rows = 1'000'000'000'000;
+constexpr double most_tokens = 1e9;
+
+/// The options that make up a workload, in the order of --help.
+struct WorkOption {
+    const char* name;
+    std::string ScenarioOptions::* text;
+    double predict::Workload::* field;
+    double least;
+};
+constexpr std::array<WorkOption, 6> work_options = {{
+    {"batch", &ScenarioOptions::batch, &predict::Workload::batch, 1.0},
+    {"prompt", &ScenarioOptions::prompt, &predict::Workload::prompt, 1.0},
+    {"context", &ScenarioOptions::context, &predict::Workload::context, 1.0},
+    {"generate", &ScenarioOptions::generate, &predict::Workload::generate, 1.0},
+    {"cached-prefix", &ScenarioOptions::cached, &predict::Workload::cached, 0.0},
+    {"chunk", &ScenarioOptions::chunk, &predict::Workload::chunk, 0.0},
+}};
+
+const WorkOption* work_option(const std::string& name) {
+    const auto found = std::find_if(work_options.begin(), work_options.end(),
+                                    [&](const WorkOption& option) { return name == option.name; });
+    return found != work_options.end() ? &*found : nullptr;
+}
+
+std::string column_of(std::string name) {
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+}
+
+bool takes_numbers(const CLI::Option& option) {
+    const std::string type = option.get_type_name();
+    return type == "N" || type == "X" || type == "SHARE";
+}
+
+/// A file's name may have commas in it.
+Result<std::vector<std::string>> values_of(const CLI::Option& option, const std::string& name,
+                                           const std::string& text) {
+    if (takes_numbers(option)) return parse_ranges(name, text);
+    if (exists(text)) return std::vector<std::string>{text};
+    return parse_list(name, text);
+}
+
+Result<std::vector<double>> work_values(const WorkOption& known, const std::vector<std::string>& texts) {
+    std::vector<double> values;
+    values.reserve(texts.size());
+    for (const std::string& text : texts) {
+        if (known.field == &predict::Workload::context && text == "prompt") {
+            values.push_back(0.0);
+            continue;
+        }
+        const auto value = parse_whole("--" + std::string(known.name), text, known.least, most_tokens);
+        if (!value) return std::unexpected(value.error());
+        values.push_back(*value);
+    }
+    return values;
+}
+
+/// `--set memory.bandwidth=1x,2x`: the path is the axis.
+Result<SetupAxis> setting_axis(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    SetupAxis axis{.column = text.substr(0, equals), .option = "--set", .path = text.substr(0, equals), .values = {}};
+    if (equals == std::string::npos) {
+        axis.path.clear();
+        axis.values = {text};  // whoever reads --set says what is wrong with it
+        return axis;
+    }
+    auto values = parse_list("--set " + axis.path, std::string_view(text).substr(equals + 1));
+    if (!values) return std::unexpected(values.error());
+    axis.values = std::move(*values);
+    return axis;
+}
+
+std::string first_line(const std::string& text) {
+    return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+std::string SetupAxis::argument(std::size_t value) const {
+    if (!path.empty()) return fmt::format("{}={}={}", option, path, values[value]);
+    return fmt::format("{}={}", option, values[value]);
+}
+
+Result<Grid> Grid::read(const std::vector<CLI::Option*>& options) {
+    Grid grid;
+    const auto given = [&](std::string_view name) {
+        return std::any_of(options.begin(), options.end(), [&](const CLI::Option* option) {
+            return !option->get_lnames().empty() && option->get_lnames().front() == name && option->count() > 0;
+        });
+    };
+    // `--params 8e9 h100-sxm`: the one position that is filled is then the device's.
+    const bool device_first = given("params") && !given("device");
+    const ScenarioOptions usual;
+    for (const CLI::Option* option : options) {
+        if (option->get_lnames().empty()) continue;
+        const std::string& name = option->get_lnames().front();
+        const std::string spelt = "--" + name;
+        if (const WorkOption* known = work_option(name)) {
+            const std::string text = option->count() > 0 ? option->results().front() : usual.*(known->text);
+            const auto texts = values_of(*option, spelt, text);
+            if (!texts) return std::unexpected(texts.error());
+            auto values = work_values(*known, *texts);
+            if (!values) return std::unexpected(values.error());
+            const bool always = name == "batch" || name == "prompt" || name == "context";
+            grid.work_axes_.push_back(
+                {column_of(name), known->field, std::move(*values), always || option->count() > 0});
+            continue;
+        }
+        if (option->count() == 0 || name == "stage") continue;
+        if (name == "set") {
+            for (const std::string& text : option->results()) {
+                auto axis = setting_axis(text);
+                if (!axis) return std::unexpected(axis.error());
+                grid.setup_axes_.push_back(std::move(*axis));
+            }
+            continue;
+        }
+        SetupAxis axis;
+        axis.column = column_of(device_first && name == "model" ? "device" : name);
+        axis.option = spelt;
+        axis.numbers = takes_numbers(*option);
+        axis.deployment = option->get_group() == "Deployment";
+        auto values = values_of(*option, spelt, option->results().front());  // of a flag: true
+        if (!values) return std::unexpected(values.error());
+        axis.values = std::move(*values);
+        grid.setup_axes_.push_back(std::move(axis));
+    }
+    for (const WorkAxis& axis : grid.work_axes_) {
+        grid.rows_per_setup_ *= axis.values.size();
+        if (grid.rows_per_setup_ > most_rows) return fail("more than a million million rows");
+    }
+    grid.rows_ = grid.rows_per_setup_;
+    for (const SetupAxis& axis : grid.setup_axes_) {
+        grid.rows_ *= axis.values.size();
+        if (grid.rows_ > most_rows) return fail("more than a million million rows");
+    }
+    return grid;
+}
+
+bool Grid::spreads_devices() const {
+    return std::any_of(setup_axes_.begin(), setup_axes_.end(), [](const SetupAxis& axis) { return axis.deployment; });
+}
+
+std::vector<std::size_t> Grid::setup_values(std::size_t setup) const {
+    std::vector<std::size_t> values(setup_axes_.size());
+    for (std::size_t i = setup_axes_.size(); i-- > 0;) {
+        values[i] = setup % setup_axes_[i].values.size();
+        setup /= setup_axes_[i].values.size();
+    }
+    return values;
+}
+
+Result<predict::Setup> Grid::setup(std::size_t setup) const {
+    const std::vector<std::size_t> values = setup_values(setup);
+    std::vector<std::string> arguments;
+    for (std::size_t i = 0; i < values.size(); ++i) arguments.push_back(setup_axes_[i].argument(values[i]));
+    return setup_of(arguments);
+}
+
+Result<predict::Setup> Grid::setup_of(const std::vector<std::string>& arguments) const {
+    CLI::App app;
+    ScenarioOptions options;
+    options.add_to(app);
+    try {
+        app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 wants the last one first
+    } catch (const CLI::ParseError& error) {
+        return fail(first_line(error.what()));
+    }
+    return options.setup();
+}
+
+void Grid::fill(std::size_t row, predict::Workload& workload) const {
+    std::size_t rest = row % rows_per_setup_;
+    for (std::size_t i = work_axes_.size(); i-- > 0;) {
+        const WorkAxis& axis = work_axes_[i];
+        workload.*axis.field = axis.values[rest % axis.values.size()];
+        rest /= axis.values.size();
+    }
+}
+
+Result<void> Grid::check_values() const {
+    // How many devices there are and how a model is cut goes together or not; everything else stands by itself.
+    const auto alone = [&](const SetupAxis* checked, std::size_t value, const SetupAxis* devices, std::size_t device) {
+        std::vector<std::string> arguments;
+        for (const SetupAxis& axis : setup_axes_) {
+            if (&axis == checked) {
+                arguments.push_back(axis.argument(value));
+            } else if (&axis == devices) {
+                arguments.push_back(axis.argument(device));
+            } else if (!axis.deployment) {
+                arguments.push_back(axis.argument(0));
+            }
+        }
+        return setup_of(arguments);
+    };
+    if (const auto first = alone(nullptr, 0, nullptr, 0); !first) return std::unexpected(first.error());
+    const auto named = std::find_if(setup_axes_.begin(), setup_axes_.end(),
+                                    [](const SetupAxis& axis) { return axis.column == "device"; });
+    const SetupAxis* devices = named != setup_axes_.end() ? &*named : nullptr;
+    for (const SetupAxis& axis : setup_axes_) {
+        for (std::size_t value = axis.deployment ? 0 : 1; value < axis.values.size(); ++value) {
+            auto answer = alone(&axis, value, nullptr, 0);
+            // What one device does not offer (a link to a host) another one may.
+            const std::size_t others = axis.deployment && devices != nullptr ? devices->values.size() : 1;
+            for (std::size_t other = 1; other < others && !answer; ++other) {
+                if (auto elsewhere = alone(&axis, value, devices, other)) answer = std::move(elsewhere);
+            }
+            if (!answer) return std::unexpected(answer.error());
+        }
+    }
+    return {};
+}
+
+std::string Grid::definition() const {
+    std::string text;
+    for (const SetupAxis& axis : setup_axes_)
+        text += fmt::format("{} {}:{};", axis.option, axis.path, fmt::join(axis.values, ","));
+    for (const WorkAxis& axis : work_axes_) text += fmt::format("{}:{};", axis.column, fmt::join(axis.values, ","));
+    return text;
+}
+
+}  // namespace roofline::cli
