@@ -61,8 +61,11 @@ std::string fit_table(const predict::Calibration& calibration) {
 }
 
 Result<int> calibrate(const Options& options) {
-    const auto measured = load_measured(options.files);
+    auto measured = load_measured(options.files);
     if (!measured) return std::unexpected(measured.error());
+    // Rates of whole engines test what the constants come to; they are not fitted to.
+    std::erase_if(measured->rows, [](const assess::Measurement& row) { return row.served != nullptr; });
+    std::erase_if(measured->refused, [](const assess::Refusal& row) { return row.kind == "served"; });
     if (measured->rows.empty())
         return fail("calibrate: found no usable row, expected measured times of kernels or steps");
     const predict::Calibration calibration = assess::calibrate(measured->rows);
