@@ -1,0 +1,134 @@
+// predict on several devices, under an engine's memory rules and under load: what it answers, what it refuses.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "cli/run.hpp"
+#include "cli/schema.hpp"
+
+namespace roofline::cli::testing {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+Arguments predict(const Arguments& more) {
+    Arguments arguments = {"predict", "llama-3.1-8b", "h100-sxm"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+}
+
+Json answered(Arguments arguments, int exit_code = 0) {
+    arguments.insert(arguments.end(), {"--format", "json"});
+    SCOPED_TRACE(typed(arguments));
+    const Answer answer = run(arguments);
+    EXPECT_EQ(answer.exit_code, exit_code) << answer.err;
+    const Json json = parsed(answer.out);
+    const auto found = Schema::published("report.schema.json").violations(json);
+    EXPECT_TRUE(found.empty()) << joined(found);
+    return json;
+}
+
+void expect_refused(const Arguments& arguments, const std::string& says) {
+    SCOPED_TRACE(typed(arguments));
+    const Answer answer = run(arguments);
+    EXPECT_EQ(answer.exit_code, 2) << answer.err;
+    EXPECT_EQ(answer.out, "");
+    EXPECT_EQ(std::count(answer.err.begin(), answer.err.end(), '\n'), 1) << answer.err;
+    EXPECT_NE(answer.err.find(says), std::string::npos) << answer.err;
+}
+
+TEST(Deployments, AreReportedPerDevice) {
+    const Json one = answered(predict({"--batch", "8"}));
+    const Json four = answered(predict({"--batch", "8", "--tp", "4"}));
+    EXPECT_EQ(four["deployment"]["devices"], 4);
+    EXPECT_EQ(four["deployment"]["tensor_parallel"], 4);
+    EXPECT_LT(four["fit"]["weights_bytes"].get<double>(), 0.26 * one["fit"]["weights_bytes"].get<double>());
+    EXPECT_GT(four["stages"][1]["bytes"]["peer"].get<double>(), 0.0);
+    EXPECT_EQ(one["stages"][1]["bytes"]["peer"].get<double>(), 0.0);
+    EXPECT_EQ(four["model"]["parameters"], one["model"]["parameters"]);
+}
+
+TEST(Deployments, ThatAreImpossibleAreRefusedWithWhatWorks) {
+    expect_refused(predict({"--tp", "3"}), "tensor parallelism can be 1, 2, 4, 8, 16, 32");
+    expect_refused(predict({"--pp", "33"}), "expected 1 to 32");
+    expect_refused(predict({"--tp", "0"}), "--tp: found \"0\"");
+    expect_refused(predict({"--tp", "8", "--devices", "4"}), "needs 8");
+    expect_refused({"predict", "mixtral-8x7b", "h100-sxm", "--tp", "16", "--enable-expert-parallel"},
+                   "expert parallelism can be 1, 2, 4, 8");
+    expect_refused(predict({"--overlap", "2"}), "a share from 0 to 1");
+    expect_refused(predict({"--expert-imbalance", "0.5"}), "1 to 1000");
+    expect_refused(predict({"--dispatch-dtype", "fp7"}), "--dispatch-dtype");
+}
+
+TEST(Engines, SayWhatTheyLeaveForTheCache) {
+    const Json json = answered(predict({"--engine", "vllm", "--max-model-len", "8192"}));
+    EXPECT_EQ(json["fit"]["engine"], "vllm");
+    EXPECT_GT(json["fit"]["pool_tokens"].get<double>(), 100'000.0);
+    expect_refused(predict({"--engine", "vlm"}), "vllm");
+    expect_refused(predict({"--engine", "vllm", "--gpu-memory-utilization", "1.5"}), "a share up to 1");
+}
+
+TEST(Load, IsAnsweredAtAllThreeTimes) {
+    for (const Arguments& how :
+         {Arguments{"--saturated"}, Arguments{"--rate", "2"}, Arguments{"--concurrency", "16"}}) {
+        Arguments arguments = predict({"--engine", "vllm", "--generate", "200"});
+        arguments.insert(arguments.end(), how.begin(), how.end());
+        const Json load = answered(arguments)["load"];
+        const auto rate = [&](const char* which) {
+            return load["replica"][which]["capacity_requests_per_s"].get<double>();
+        };
+        EXPECT_GE(rate("limit"), rate("attainable"));
+        EXPECT_GE(rate("attainable"), rate("expected"));
+        EXPECT_GT(rate("expected"), 0.0);
+        EXPECT_TRUE(load["cost_per_million_tokens"].is_null()) << "no price is invented";
+    }
+}
+
+TEST(Load, CostsWhatThePriceSays) {
+    const Json load = answered(predict({"--saturated", "--price", "3.6"}))["load"];
+    // 3.6 an hour is 0.001 a second.
+    EXPECT_NEAR(load["cost_per_million_output_tokens"].get<double>(),
+                0.001 / load["output_tokens_per_s"].get<double>() * 1e6, 1e-9);
+}
+
+TEST(Load, IsSimulatedAlikeForOneSeed) {
+    const Arguments arguments = predict({"--rate", "3", "--simulate", "--requests", "300", "--seed", "7"});
+    const Json first = answered(arguments)["load"]["simulated"];
+    EXPECT_EQ(first, answered(arguments)["load"]["simulated"]);
+    EXPECT_LE(first["ttft_s"]["p50"].get<double>(), first["ttft_s"]["p99"].get<double>());
+}
+
+TEST(Load, BeyondWhatIsServedIsSaidAndExitsWithOne) {
+    const Json load = answered(predict({"--rate", "100000"}), 1)["load"];
+    EXPECT_TRUE(load["replica"]["expected"]["overloaded"]);
+    EXPECT_TRUE(load["replica"]["expected"]["ttft_s"].is_null());
+}
+
+TEST(Load, FollowsATraceFromAFile) {
+    const TemporaryFolder folder;
+    const std::string trace = folder.write("trace.csv", "arrival,prompt,output\n0,100,20\n0.5,200,10\n1,50,5\n");
+    const Json load = answered(predict({"--trace", trace}))["load"];
+    EXPECT_EQ(load["simulated"]["requests"], 3);
+    expect_refused(predict({"--trace", folder.write("bad.csv", "0,100,20\n1,none,5\n")}), "bad.csv:2");
+}
+
+TEST(Load, AllAcceptedDraftsGiveFiveTokensAStep) {
+    // Four proposed, all right, and the model's own: five tokens a step; the step is that of five tokens a sequence.
+    const Json plain = answered(predict({"--concurrency", "1"}))["load"];
+    const Json drafted = answered(predict({"--concurrency", "1", "--speculate", "4,1"}))["load"];
+    const double gain =
+        plain["replica"]["limit"]["tpot_s"].get<double>() / drafted["replica"]["limit"]["tpot_s"].get<double>();
+    EXPECT_NEAR(gain, 5.0, 0.1);
+}
+
+TEST(Load, BadFlagsAreRefused) {
+    expect_refused(predict({"--saturated", "--rate", "2"}), "expected one");
+    expect_refused(predict({"--saturated", "--speculate", "4"}), "K,ALPHA");
+    expect_refused(predict({"--saturated", "--host-time", "5"}), "500ms");
+    expect_refused(predict({"--saturated", "--prompts", "many"}), "--prompts");
+    expect_refused(predict({"--saturated", "--prefix-hit-rate", "2"}), "a share from 0 to 1");
+    expect_refused(predict({"--saturated", "--draft-model", "llama-3.2-1b"}), "--speculate");
+}
+
+}  // namespace
+}  // namespace roofline::cli::testing
