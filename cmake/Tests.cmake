@@ -13,7 +13,8 @@ function(roofline_test_executable NAME)
     add_executable(${NAME} ${ARGN})
     target_include_directories(${NAME} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${NAME} PRIVATE
-        roofline_assess roofline_render roofline_io roofline_serving roofline_predict roofline_model roofline_core roofline_options
+        roofline_assess roofline_render roofline_io roofline_decide roofline_serving roofline_predict roofline_model
+        roofline_core roofline_options
         nlohmann_json::nlohmann_json fmt::fmt-header-only GTest::gmock GTest::gmock_main GTest::gtest)
     target_include_directories(${NAME} PRIVATE "${ROOFLINE_GENERATED_DIR}")
     if(ROOFLINE_SANITIZE)

@@ -66,10 +66,11 @@ const std::map<std::string, std::set<std::string>>& arrows() {
         {"model", {"core", "model"}},
         {"predict", {"core", "model", "predict"}},
         {"serving", {"core", "model", "predict", "serving"}},
-        {"io", {"core", "model", "predict", "serving", "io"}},
-        {"render", {"core", "model", "predict", "serving", "render"}},
+        {"decide", {"core", "model", "predict", "decide"}},
+        {"io", {"core", "model", "predict", "serving", "decide", "io"}},
+        {"render", {"core", "model", "predict", "serving", "decide", "render"}},
         {"assess", {"core", "model", "predict", "serving", "io", "assess"}},
-        {"cli", {"core", "model", "predict", "serving", "io", "render", "assess", "cli"}},
+        {"cli", {"core", "model", "predict", "serving", "decide", "io", "render", "assess", "cli"}},
     };
     return allowed;
 }
