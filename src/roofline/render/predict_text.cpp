@@ -148,13 +148,9 @@ Table operator_table(const StageReport& stage, Detail detail) {
     return table;
 }
 
-/// "4.68-5.01 ms": where eight of ten measurements should fall.
+/// Where eight of ten measurements should fall.
 std::string range(const Times& times) {
-    const std::string low = time(times.expected_low);
-    const std::string high = time(times.expected_high);
-    const std::size_t space = low.find(' ');
-    const bool same_unit = space != std::string::npos && high.ends_with(low.substr(space));
-    return (same_unit ? low.substr(0, space) : low) + "-" + high;
+    return span_of(time(times.expected_low), time(times.expected_high));
 }
 
 /// The answer before its reasons: one row a stage.
@@ -274,6 +270,23 @@ std::string filled(const std::string& text, const StageReport& stage, bool numbe
 }
 
 }  // namespace
+
+std::string span_of(const std::string& low, const std::string& high) {
+    const std::size_t space = low.find(' ');
+    const bool same_unit = space != std::string::npos && high.ends_with(low.substr(space));
+    return (same_unit ? low.substr(0, space) : low) + "-" + high;
+}
+
+std::vector<std::string> question_lines(const Scenario& scenario, const predict::Fit& fit) {
+    std::vector<std::string> lines = {fmt::format("types    weights {}, activations {}, KV cache {}",
+                                                  scenario.weight_types, scenario.activation_type, scenario.kv_type),
+                                      "work     " + workload_line(scenario.workload)};
+    const bool several = scenario.deployment.devices() > 1.0;
+    if (several) lines.push_back("devices  " + deployment_line(scenario));
+    lines.push_back(std::string("fit      ") + (several ? "each: " : "") + fit_line(fit));
+    if (fit.engine) lines.push_back("engine   " + engine_line(*fit.engine));
+    return lines;
+}
 
 std::string predict_text(const Scenario& scenario, const Report& report, Detail detail) {
     std::string text = header(scenario, report);

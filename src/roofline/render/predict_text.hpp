@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "roofline/predict/report.hpp"
 
@@ -18,5 +19,11 @@ std::string explain(const predict::Scenario& scenario, const predict::Report& re
 
 /// What a change of figures did to each stage, and what it left alone.
 std::string changes(const predict::Report& before, const predict::Report& after, const std::string& what);
+
+/// What was asked and whether it fits, a line each, for verbs that answer something else about it.
+std::vector<std::string> question_lines(const predict::Scenario& scenario, const predict::Fit& fit);
+
+/// "4.68-5.01 ms": two of the same, the unit once.
+std::string span_of(const std::string& low, const std::string& high);
 
 }  // namespace roofline::render
