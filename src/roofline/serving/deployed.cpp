@@ -66,6 +66,7 @@ Deployed::Deployed(const predict::Scenario& scenario, Price price)
 }
 
 StepCost Deployed::price(std::span<const model::Sequences> step) const {
+    if (step.empty()) return {};  // the closed form asks for steps with nobody in them
     part_.assign(step.begin(), step.end());
     for (model::Sequences& group : part_) group.count /= groups_;
     const predict::PipelineTime time = replica_.micro_batch(part_, times_);
