@@ -66,7 +66,7 @@ const std::map<std::string, std::set<std::string>>& arrows() {
         {"model", {"core", "model"}},
         {"predict", {"core", "model", "predict"}},
         {"serving", {"core", "model", "predict", "serving"}},
-        {"decide", {"core", "model", "predict", "decide"}},
+        {"decide", {"core", "model", "predict", "serving", "decide"}},
         {"io", {"core", "model", "predict", "serving", "decide", "io"}},
         {"render", {"core", "model", "predict", "serving", "decide", "render"}},
         {"assess", {"core", "model", "predict", "serving", "io", "assess"}},
