@@ -11,7 +11,10 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include "roofline/decide/plan.hpp"
+#include "roofline/io/calibration_file.hpp"
 #include "roofline/io/catalog.hpp"
+#include "roofline/io/profile_file.hpp"
 #include "roofline/model/lowering.hpp"
 #include "roofline/predict/prepared.hpp"
 
@@ -81,6 +84,38 @@ void load_and_lower(benchmark::State& state, const std::string& name) {
         benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 
+/// A whole search, finalists asked again: two kinds of device, two types of weights, two of the KV cache.
+void plan_a_fleet(benchmark::State& state, const std::string& name, double count) {
+    const auto file = io::builtin_model(name);
+    decide::PlanQuestion question;
+    question.model.architecture = std::make_shared<const model::Architecture>(file->architecture);
+    question.model.checkpoint = std::make_shared<const model::TypePlan>(file->types);
+    question.model.workload.prompt = 1000;
+    question.model.workload.generate = 500;
+    for (const char* device : {"h100-sxm", "h200-sxm"}) {
+        decide::Offer offer;
+        offer.device = *io::builtin_device(device);
+        offer.count = count;
+        offer.execution.profile = *io::builtin_profile("engine", offer.device);
+        offer.execution.calibration =
+            std::make_shared<const predict::Calibration>(*io::builtin_calibration(offer.device));
+        question.choices.offers.push_back(offer);
+    }
+    const Format* fp8 = find_format("fp8");
+    question.choices.types = {{}, {fp8, fp8, nullptr}, {nullptr, nullptr, fp8}, {fp8, fp8, fp8}};
+    question.targets = {.ttft = 0.5, .tpot = 0.05, .requests = 10.0};
+    double candidates = 0.0;
+    double priced = 0.0;
+    for (auto _ : state) {
+        const auto plan = decide::plan(question);
+        candidates += plan->counts.candidates;
+        priced += plan->counts.priced;
+    }
+    state.counters["candidates/s"] = benchmark::Counter(candidates, benchmark::Counter::kIsRate);
+    state.counters["priced/s"] = benchmark::Counter(priced, benchmark::Counter::kIsRate);
+    state.counters["candidates"] = candidates / static_cast<double>(state.iterations());
+}
+
 /// The console as usual, and every counter remembered for the JSON lines.
 class Reporter : public benchmark::ConsoleReporter {
   public:
@@ -109,6 +144,11 @@ int main(int argc, char** argv) {
     for (const char* name : {"llama-3.1-8b", "deepseek-v3"}) {
         benchmark::RegisterBenchmark(("load_and_lower/" + std::string(name)).c_str(), load_and_lower,
                                      std::string(name));
+    }
+    for (const char* name : {"llama-3.1-8b", "deepseek-v3"}) {
+        benchmark::RegisterBenchmark(("plan/" + std::string(name)).c_str(), plan_a_fleet, std::string(name),
+                                     name == std::string("deepseek-v3") ? 32.0 : 8.0)
+            ->Unit(benchmark::kMillisecond);
     }
     benchmark::Initialize(&argc, argv);
     Reporter reporter;
