@@ -51,6 +51,8 @@ TEST(PlanCommand, RefusesBadInputInOneLine) {
     expect_refused(with({"--quantization", "fp9"}), "--quantization: found \"fp9\"");
     expect_refused(with({"--kv-cache-dtype", "fp9"}), "--kv-cache-dtype: found \"fp9\"");
     expect_refused(with({"--generate", "1"}), "--generate: found \"1\"");
+    expect_refused(with({"--prompt", "0"}), "--prompt");
+    expect_refused(with({"--prompt", "lognormal:100"}), "--prompt");
     expect_refused(with({"--goal", "luck"}), "--goal");
     expect_refused(with({"--emit", "vlm"}), "expected one of sglang, trtllm, vllm");
     expect_refused(with({"--chunk", "512,big"}), "--chunk: found \"big\"");
@@ -82,6 +84,19 @@ TEST(PlanCommand, FollowsItsSchemaWithAnAnswerAndWithout) {
         const auto found = schema.violations(parsed(answer.out));
         EXPECT_TRUE(found.empty()) << joined(found);
     }
+}
+
+TEST(PlanCommand, TakesAMixOfLengthsAndStartsTheEngineForTheLongest) {
+    // A quarter of the prompts is 3,000 tokens, the others 200. Of 233 quantiles (S1) 58 are 3,000:
+    // (175 x 200 + 58 x 3,000) / 233 = 897 in the mean; 3,050 tokens at most.
+    const Arguments arguments =
+        plan({"--devices", "h100-sxm:1", "--prompt", "200*3,3000*1", "--generate", "50", "--requests-per-second", "5"});
+    const Answer answer = run(arguments);
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("897 prompt tokens, 50 output tokens in the mean"), std::string::npos) << answer.out;
+    Arguments emitted = arguments;
+    emitted.insert(emitted.end(), {"--emit", "vllm"});
+    EXPECT_NE(run(emitted).out.find("--max-model-len 3050"), std::string::npos);
 }
 
 TEST(PlanCommand, EmitsOnlyWhatStartsTheBest) {

@@ -102,7 +102,8 @@ predict::Setup setup_of(const predict::Setup& setup, const Choices& choices, con
     if (result.memory) {
         result.memory->step_tokens = step_tokens;
         result.memory->sequences = std::ceil(sequences / layout.deployment.groups);
-        result.memory->longest = result.workload.cached + result.workload.prompt + result.workload.generate;
+        result.memory->longest =
+            std::max(choices.longest, result.workload.cached + result.workload.prompt + result.workload.generate);
         return result;
     }
     // What the engine keeps its hands off is not there.

@@ -79,6 +79,7 @@ struct Choices {
     std::vector<predict::TypeChoice> types = {{}};
     std::vector<double> steps = {512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0};
     double most_sequences = 1024.0;  // of one scheduler
+    double longest = 0.0;            // tokens of the longest request; 0: all are alike
     double utilisation = 0.9;        // share of a device's memory, where the setup names no engine that shares it out
 };
 

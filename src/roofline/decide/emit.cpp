@@ -40,7 +40,7 @@ std::vector<Server> servers_of(const Deploy& deploy, const PlanQuestion& questio
     const predict::Workload& workload = question.model.workload;
     Server server;
     server.model = model;
-    server.longest = workload.cached + workload.prompt + workload.generate;
+    server.longest = std::max(choices.longest, workload.cached + workload.prompt + workload.generate);
     server.utilisation = choices.utilisation;
     if (const auto& memory = question.model.memory)
         server.utilisation = memory->utilisation.value_or(memory->rules.utilisation.value);

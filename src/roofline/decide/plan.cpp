@@ -313,6 +313,7 @@ class Search {
     }
 
     serving::Mix mix() const {
+        if (question_.mix) return *question_.mix;
         serving::Mix result;
         result.prompt = serving::Lengths::fixed(prompt_);
         result.output = serving::Lengths::fixed(output_);

@@ -10,6 +10,7 @@
 #include "roofline/core/problem.hpp"
 #include "roofline/decide/candidates.hpp"
 #include "roofline/decide/pareto.hpp"
+#include "roofline/serving/mix.hpp"
 
 namespace roofline::decide {
 
@@ -28,7 +29,8 @@ std::string_view name(Target target);
 enum class Aim { cost, throughput, latency };
 
 struct PlanQuestion {
-    predict::Setup model;  // with prompt and output lengths; the rest of it is chosen here
+    predict::Setup model;             // with mean prompt and output lengths; the rest of it is chosen here
+    std::optional<serving::Mix> mix;  // where requests are not alike: what the finalists are asked about
     Choices choices;
     Targets targets;
     Aim aim = Aim::cost;

@@ -24,7 +24,8 @@ std::string money(double value, const Plan& plan) {
 }
 
 std::string per_hour(double value, const Plan& plan) {
-    return plan.priced_in_money ? fmt::format("{:.2f}", value) : fmt::format("{:.0f} devices", value);
+    if (plan.priced_in_money) return fmt::format("{:.2f}", value);
+    return fmt::format("{:g} {}", value, value == 1.0 ? "device" : "devices");
 }
 
 std::string types_of(const Fleet& fleet) {
@@ -77,7 +78,7 @@ std::string held_by(const Deploy& deploy) {
         case Obstacle::link:
             return "the link between the pools gives out first";
         case Obstacle::aim:
-            return "a larger batch would serve more, but not better by what is asked for";
+            return "a larger batch would be no better by what is asked for";
     }
     return "";
 }
@@ -193,8 +194,8 @@ std::string plan_text(const Plan& plan, const PlanQuestion& question, PlanForm f
     }
     std::string text =
         fmt::format("{}{}\n{}", markdown ? "# Plan for " : "Plan for ", plan.model_title, markdown ? "\n" : "");
-    std::string head = fmt::format("  requests  {} prompt tokens, {} output tokens\n", grouped(workload.prompt),
-                                   grouped(workload.generate));
+    std::string head = fmt::format("  requests  {} prompt tokens, {} output tokens{}\n", grouped(workload.prompt),
+                                   grouped(workload.generate), question.mix ? " in the mean" : "");
     head += fmt::format("  targets   {}\n  devices   up to {}\n", targets_line(question, plan), devices);
     const decide::Counts& counts = plan.counts;
     head += fmt::format(

@@ -20,12 +20,12 @@
 #include "roofline/io/plan_json.hpp"
 #include "roofline/io/tensors.hpp"
 #include "roofline/render/plan_text.hpp"
+#include "roofline/serving/mix.hpp"
 
 namespace roofline::cli {
 namespace {
 
 constexpr double most_devices = 1024.0;
-constexpr double most_tokens = 1e7;
 constexpr std::size_t rows_shown = 16;
 
 struct Options {
@@ -217,6 +217,35 @@ std::string served_name(const io::ModelFile& model, const std::string& typed) {
     return typed;
 }
 
+/// The search goes by mean lengths; finalists are asked about the whole mix.
+Result<void> read_requests(const Options& options, decide::PlanQuestion& question) {
+    serving::Mix mix;
+    const auto prompt = serving::parse_lengths(options.prompt, "--prompt");
+    if (!prompt) return std::unexpected(prompt.error());
+    mix.prompt = *prompt;
+    const auto output = serving::parse_lengths(options.generate, "--generate");
+    if (!output) return std::unexpected(output.error());
+    mix.output = *output;
+    mix.longest_context = question.model.architecture->longest_context;
+    double prompts = 0.0;
+    double outputs = 0.0;
+    for (const serving::Share& share : mix.shares()) {
+        prompts += share.weight * share.prompt;
+        outputs += share.weight * share.output;
+        question.choices.longest = std::max(question.choices.longest, share.prompt + share.output);
+    }
+    question.model.workload.prompt = std::max(1.0, std::round(prompts));
+    question.model.workload.generate = std::round(outputs);
+    if (question.model.workload.generate < 2.0) {
+        return fail(fmt::format("--generate: found \"{}\", expected outputs of at least 2 tokens in the mean",
+                                io::printable(options.generate)));
+    }
+    const bool alike =
+        prompt->shape == serving::Lengths::Shape::fixed && output->shape == serving::Lengths::Shape::fixed;
+    if (!alike) question.mix = mix;
+    return {};
+}
+
 Result<decide::PlanQuestion> question_about(const io::ModelFile& model, const Options& options,
                                             const decide::Choices& choices) {
     decide::PlanQuestion question;
@@ -228,16 +257,11 @@ Result<decide::PlanQuestion> question_about(const io::ModelFile& model, const Op
     setup.checkpoint_summary = model.types_summary;
     setup.active_counts = model.active_counts;
     setup.notes = model.notes;
-    const auto prompt = parse_whole("--prompt", options.prompt, 1.0, most_tokens);
-    if (!prompt) return std::unexpected(prompt.error());
-    setup.workload.prompt = *prompt;
-    const auto generate = parse_whole("--generate", options.generate, 2.0, most_tokens);
-    if (!generate) return std::unexpected(generate.error());
-    setup.workload.generate = *generate;
+    question.choices = choices;
+    if (auto done = read_requests(options, question); !done) return std::unexpected(done.error());
     const auto targets = read_targets(options);
     if (!targets) return std::unexpected(targets.error());
     question.targets = *targets;
-    question.choices = choices;
     MemoryFlags flags = options.memory;
     if (flags.engine.empty()) flags.engine = options.emit.empty() ? "vllm" : options.emit;
     auto memory = flags.load();
@@ -321,14 +345,15 @@ void plan_verb(Program& program) {
     verb->add_option("--devices", options->devices, "What there is to choose from: h100-sxm:8,h200-sxm:8")
         ->type_name("NAME:COUNT,...");
     const char* work = "Requests";
-    verb->add_option("-p,--prompt,--input-len", options->prompt, "Tokens of a prompt")
+    verb->add_option("-p,--prompt,--input-len", options->prompt,
+                     "Tokens of a prompt: 1024, 100-2000, lognormal:1000,0.8 ...")
         ->group(work)
         ->capture_default_str()
-        ->type_name("N");
-    verb->add_option("-n,--generate,--output-len", options->generate, "Tokens of an output")
+        ->type_name("LENGTHS");
+    verb->add_option("-n,--generate,--output-len", options->generate, "Tokens of an output, likewise")
         ->group(work)
         ->capture_default_str()
-        ->type_name("N");
+        ->type_name("LENGTHS");
     const char* targets = "Targets";
     verb->add_option("--ttft", options->ttft, "Time to the first token, e.g. 500ms")->group(targets)->type_name("TIME");
     verb->add_option("--tpot", options->tpot, "Time per further token, e.g. 30ms")->group(targets)->type_name("TIME");
