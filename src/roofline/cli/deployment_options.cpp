@@ -9,8 +9,6 @@ namespace roofline::cli {
 namespace {
 
 constexpr double most_devices = 100'000.0;
-// Accelerators are sold eight to a node, unless their link says otherwise.
-constexpr double usual_node = 8.0;
 
 Result<double> parse_share(const char* option, const std::string& text) {
     const auto value = text == "0" ? Result<double>(0.0) : parse_positive(option, text);
@@ -117,8 +115,7 @@ Result<model::Deployment> DeploymentOptions::load(const Device& device) const {
     result.sequence_parallel = sequence_parallel && result.tensor > 1.0;
     result.two_batches = two_batches;
 
-    const auto& peer = device.level(Level::peer);
-    result.node = peer && peer->devices > 0 ? peer->devices : usual_node;
+    result.node = node_size(device);
     if (!node.empty()) {
         if (auto done = degree("--node-size", node, result.node); !done) return std::unexpected(done.error());
     }

@@ -31,6 +31,12 @@ Wiring wiring_of(const Device& device) {
     return wiring;
 }
 
+double node_size(const Device& device) {
+    constexpr double usual = 8.0;
+    const auto& peer = device.level(Level::peer);
+    return peer && peer->devices > 0 ? peer->devices : usual;
+}
+
 Level link_within(const Device& device, double devices) {
     const int joined = wiring_of(device).joined;
     return joined == 0 || devices <= joined ? Level::peer : Level::host;

@@ -44,6 +44,9 @@ struct Wiring {
 /// carries all.
 Wiring wiring_of(const Device& device);
 
+/// Devices in a node: what the peer link joins; eight where nobody says, as accelerators are usually sold.
+double node_size(const Device& device);
+
 /// The slowest kind of link that `devices` of one node need between them: the peer link, or where it does not join
 /// them all, the host link.
 Level link_within(const Device& device, double devices);

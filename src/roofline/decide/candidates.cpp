@@ -7,7 +7,6 @@ namespace roofline::decide {
 namespace {
 
 // Accelerators are sold eight to a node, unless their link says otherwise.
-constexpr double usual_node = 8.0;
 constexpr double most_stages = 16.0;
 
 /// 1, 2, 3, 4, 6, 8, 12 ...: what heads and layers are usually divided by.
@@ -47,11 +46,6 @@ model::Sequences chunk_of(double tokens, double prompt, double schedulers) {
 
 }  // namespace
 
-double node_of(const Device& device) {
-    const auto& peer = device.level(Level::peer);
-    return peer && peer->devices > 0 ? peer->devices : usual_node;
-}
-
 std::vector<double> batch_grid(double most) {
     std::vector<double> grid;
     for (double step = 1.0, from = 1.0; from <= most; from *= 2.0) {
@@ -69,7 +63,7 @@ bool has_experts(const predict::Setup& setup) {
 }
 
 std::vector<model::Deployment> ways_to_cut(const Device& device, double count, double layers, bool experts) {
-    const double node = node_of(device);
+    const double node = node_size(device);
     std::vector<model::Deployment> ways;
     const auto add = [&](model::Deployment way) {
         if (way.replica_devices() > node) way.node = node;
@@ -137,9 +131,13 @@ std::optional<PricedLayout> price(const predict::Setup& setup, const Choices& ch
     for (const double tokens : choices.steps) {
         scenario->workload.chunk = tokens;
         if (scenario->memory) scenario->memory->step_tokens = tokens;
-        const predict::Fit fit = predict::fit_deployment(*scenario);
+        const predict::Fit fit = predict::fit_deployment(*scenario, predict::Advice::left_out);
         const double room = fit.largest_batch.value_or(choices.most_sequences * groups);
-        result.steps.push_back({.tokens = tokens, .largest_batch = std::floor(room / groups) * groups});
+        result.steps.push_back({.tokens = tokens,
+                                .largest_batch = std::floor(room / groups) * groups,
+                                .prompt_tokens = 0.0,
+                                .prompts = {},
+                                .alone = {}});
         result.weights_on_device = fit.weights.value;
     }
     const double most_that_fit =

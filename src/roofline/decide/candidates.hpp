@@ -89,9 +89,6 @@ struct Passed {
     double not_fitting = 0.0;  // weights and one sequence, or this batch, do not fit
 };
 
-/// Devices that the fastest link joins, as far as the device's description says.
-double node_of(const Device& device);
-
 /// The batches of one scheduler that are tried, at most `most`: every one while small, then 4 to the octave.
 std::vector<double> batch_grid(double most);
 

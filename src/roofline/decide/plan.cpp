@@ -161,7 +161,7 @@ class Search {
         const Device& device = offer_of(to).device;
         const double bytes =
             std::max(layouts_[from.layout].prompt_bytes_on_device, layouts_[to].prompt_bytes_on_device);
-        const bool leaves_the_node = devices > node_of(device);
+        const bool leaves_the_node = devices > node_size(device);
         const Level level = leaves_the_node ? Level::network : link_within(device, devices);
         const Figure* bandwidth = device.bandwidth(level);
         if (bandwidth == nullptr) bandwidth = leaves_the_node ? nullptr : device.bandwidth(Level::host);
@@ -548,7 +548,7 @@ class Search {
         bool narrowed = false;
         for (const Deploy& deploy : plan.best) {
             const Offer& offer = question_.choices.offers[deploy.main.layout.offer];
-            network |= deploy.devices > node_of(offer.device) && offer.device.bandwidth(Level::network) == nullptr &&
+            network |= deploy.devices > node_size(offer.device) && offer.device.bandwidth(Level::network) == nullptr &&
                        (deploy.prefill || deploy.main.layout.deployment.node > 0.0);
             narrowed |= !(question_.choices.types[deploy.main.layout.types] == predict::TypeChoice{});
         }

@@ -4,12 +4,6 @@
 
 namespace roofline::decide {
 
-double node_of(const Device& device) {
-    constexpr double usual_node = 8.0;
-    const auto& peer = device.level(Level::peer);
-    return peer && peer->devices > 0 ? peer->devices : usual_node;
-}
-
 std::string deployment_flags(const model::Deployment& deployment) {
     std::string flags;
     const auto add = [&](const char* flag, double value) {

@@ -11,9 +11,6 @@ namespace roofline::decide {
 /// Gives a candidate another deployment; refused if it needs more devices than there are.
 Result<std::string> spread(Candidate& candidate, model::Deployment deployment, double node, double most_devices);
 
-/// Devices that the peer link joins, or eight, as accelerators are sold.
-double node_of(const Device& device);
-
 /// "--tp 4 --pp 2".
 std::string deployment_flags(const model::Deployment& deployment);
 

@@ -7,10 +7,6 @@ using decide::Deploy;
 using decide::Fleet;
 using decide::PlanQuestion;
 
-OrderedJson optional(const std::optional<double>& value) {
-    return value ? finite(*value) : OrderedJson(nullptr);
-}
-
 OrderedJson whole(double value) {
     return static_cast<long long>(value);
 }

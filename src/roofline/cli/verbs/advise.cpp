@@ -111,7 +111,7 @@ Result<decide::Surroundings> look_around(const Options& options, const predict::
     if (!engine) return std::unexpected(engine.error());
     around.engine = std::move(*engine);
     const DeploymentOptions& deployment = options.scenario.deployment;
-    around.node = decide::node_of(asked.device);
+    around.node = node_size(asked.device);
     if (!deployment.node.empty()) {
         const auto node = parse_whole("--node-size", deployment.node, 1.0, most_devices);
         if (!node) return std::unexpected(node.error());

@@ -17,7 +17,7 @@ std::vector<Variant> variants(const Question& question) {
                               candidate.setup.device = other.device;
                               candidate.setup.execution = other.execution;
                               model::Deployment& deployment = candidate.setup.deployment();
-                              const double node = node_of(other.device);
+                              const double node = node_size(other.device);
                               deployment.node = deployment.replica_devices() <= node ? 0.0 : node;
                               return std::string();
                           }});
