@@ -121,6 +121,13 @@ TEST(Load, AllAcceptedDraftsGiveFiveTokensAStep) {
     EXPECT_NEAR(gain, 5.0, 0.1);
 }
 
+TEST(Load, PromptsOnReplicasOfTheirOwnSayWhichPoolIsNarrow) {
+    const Json load = answered(predict({"--saturated", "--prefill-replicas", "1"}))["load"];
+    const double capacity = load["pools"]["capacity_requests_per_s"];
+    for (const char* part : {"prefill_requests_per_s", "link_requests_per_s", "decode_requests_per_s"})
+        EXPECT_LE(capacity, load["pools"][part].get<double>() * (1 + 1e-9)) << part;
+}
+
 TEST(Load, BadFlagsAreRefused) {
     expect_refused(predict({"--saturated", "--rate", "2"}), "expected one");
     expect_refused(predict({"--saturated", "--speculate", "4"}), "K,ALPHA");

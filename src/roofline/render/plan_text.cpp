@@ -208,7 +208,7 @@ std::string plan_text(const Plan& plan, const PlanQuestion& question, PlanForm f
 
     std::string body;
     if (plan.best.empty()) {
-        if (plan.front.empty()) {
+        if (counts.priced == 0.0) {
             body += "nothing fits: no candidate holds the weights and one sequence\n";
         } else {
             body += "nothing meets the targets\n";

@@ -124,6 +124,7 @@ double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
             work = scan(k, m, c);
             break;
         case Pattern::stream:
+        case Pattern::collective:  // has classes of its own
         case Pattern::step:
             moved += k.weight_bytes;
             break;

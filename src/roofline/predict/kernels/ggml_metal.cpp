@@ -116,6 +116,7 @@ double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
             work = scan(k, m);
             break;
         case Pattern::stream:
+        case Pattern::collective:  // has classes of its own
         case Pattern::step:
             moved += k.weight_bytes;
             break;
