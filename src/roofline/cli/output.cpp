@@ -55,19 +55,31 @@ Result<double> parse_positive(std::string_view option, const std::string& text) 
 }
 
 Result<double> parse_duration(std::string_view option, const std::string& text) {
-    if (text == "0") return 0.0;
-    double factor = 0.0;
-    std::string number = text;
-    for (const auto& [unit, seconds] : {std::pair{"us", 1e-6}, std::pair{"ms", 1e-3}, std::pair{"s", 1.0}}) {
-        if (!text.ends_with(unit)) continue;
-        number = text.substr(0, text.size() - std::string_view(unit).size());
-        factor = seconds;
-        break;
+    struct Unit {
+        std::string_view text;
+        double seconds;
+    };
+    for (const auto& [suffix, factor] : {Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"s", 1.0}}) {
+        if (!text.ends_with(suffix)) continue;
+        const auto value = parse_positive(option, text.substr(0, text.size() - suffix.size()));
+        if (!value)
+            return fail(fmt::format("{}: found \"{}\", expected a time above zero such as 500ms or 0.5s", option,
+                                    io::printable(text)));
+        return *value * factor;
     }
-    const auto value = parse_positive(option, number);
-    if (factor == 0.0 || !value)
-        return fail(fmt::format("{}: found \"{}\", expected a time such as 500ms or 2s", option, io::printable(text)));
-    return *value * factor;
+    return fail(fmt::format("{}: found \"{}\", expected a time with its unit: us, ms or s, such as 500ms", option,
+                            io::printable(text)));
+}
+
+std::vector<std::string> parts_of(const std::string& text, char separator) {
+    std::vector<std::string> parts;
+    std::size_t from = 0;
+    while (true) {
+        const std::size_t to = text.find(separator, from);
+        parts.push_back(text.substr(from, to == std::string::npos ? to : to - from));
+        if (to == std::string::npos) return parts;
+        from = to + 1;
+    }
 }
 
 std::string now_iso() {

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -25,8 +26,10 @@ Result<double> parse_whole(std::string_view option, const std::string& text, dou
 /// A positive number such as 8e9.
 Result<double> parse_positive(std::string_view option, const std::string& text);
 
-/// A time with its unit: 500ms, 2s, 30us; in seconds. 0 needs none.
+/// "500ms", "0.5s", "200us", in seconds: a bare number could mean any of them.
 Result<double> parse_duration(std::string_view option, const std::string& text);
+/// What stands between separators, empty parts included.
+std::vector<std::string> parts_of(const std::string& text, char separator);
 
 std::string now_iso();
 

@@ -11,15 +11,9 @@
 namespace roofline::cli {
 namespace {
 
-std::vector<std::string> parts_of(const std::string& text, char separator) {
-    std::vector<std::string> parts(1);
-    for (const char c : text) {
-        if (c == separator)
-            parts.emplace_back();
-        else
-            parts.back() += c;
-    }
-    return parts;
+/// Nothing, or a time with its unit.
+Result<double> parse_host_time(const char* option, const std::string& text) {
+    return text == "0" ? Result<double>(0.0) : parse_duration(option, text);
 }
 
 Result<double> parse_part(const char* option, const std::string& text) {
@@ -106,10 +100,10 @@ Result<serving::Traffic> TrafficOptions::load(const ScenarioOptions& scenario, c
     const auto common = parse_whole("--common-prefix", common_prefix, 0.0, 1e9);
     if (!common) return std::unexpected(common.error());
     policy.prefix.common = *common;
-    const auto per_request = parse_duration("--host-time", host_request);
+    const auto per_request = parse_host_time("--host-time", host_request);
     if (!per_request) return std::unexpected(per_request.error());
     policy.host_seconds_request = *per_request;
-    const auto per_step = parse_duration("--host-time-per-step", host_step);
+    const auto per_step = parse_host_time("--host-time-per-step", host_step);
     if (!per_step) return std::unexpected(per_step.error());
     policy.host_seconds_step = *per_step;
     const auto outputs_each = parse_whole("--samples", samples, 1.0, 1000.0);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "roofline/predict/longest.hpp"
+
 namespace roofline::predict {
 namespace {
-
-constexpr double unlimited = 1e9;  // a batch or context that nothing limits
 
 double final_context(const Workload& workload) {
     return std::max(workload.decode_context(), workload.prompt + workload.cached + workload.generate);
@@ -58,20 +58,10 @@ Fit fit(const model::Lowered& lowered, const Device& device, const Workload& wor
         result.largest_batch = std::floor(room / each);
     }
 
-    // The context is found by bisection: windows and pools make the cache anything but linear in it.
     const auto holds = [&](double tokens_kept) {
         return workload.batch * model::cache_bytes(lowered, tokens_kept) * here + result.activations.value <= free;
     };
-    double longest = longest_known > 0.0 ? longest_known : unlimited;
-    if (!holds(longest)) {
-        double low = 0.0;
-        while (longest - low > 1.0) {
-            const double middle = std::floor((low + longest) / 2.0);
-            (holds(middle) ? low : longest) = middle;
-        }
-        longest = low;
-    }
-    if (longest < unlimited) result.longest_context = longest;
+    result.longest_context = longest_that(holds, longest_known > 0.0 ? longest_known : unlimited);
 
     if (options && options->rules.layout != EngineRules::Layout::ideal) {
         result.engine = engine_memory(lowered, device, workload, longest_known, *options);

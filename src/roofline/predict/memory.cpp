@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "roofline/predict/longest.hpp"
+
 namespace roofline::predict {
 namespace {
-
-constexpr double unlimited = 1e9;
 
 /// The line of the engine's defaults that holds on this device.
 const EngineRules::Step* default_step(const EngineRules& rules, const Device& device, double memory) {
@@ -160,18 +160,8 @@ EngineMemory with_pool(EngineMemory memory, const EngineRules& rules, Bytes pool
     memory.fits = memory.pool.value >= 0.0 && batch <= memory.largest_batch;
     memory.shortfall = Bytes(std::max(memory.needed.value - memory.pool.value, 0.0));
 
-    // By bisection: windows make the blocks anything but linear in the context.
     const auto holds = [&](double tokens) { return batch_at(memory, rules, tokens) >= batch; };
-    double longest = memory.longest;
-    if (!holds(longest)) {
-        double low = 0.0;
-        while (longest - low > 1.0) {
-            const double middle = std::floor((low + longest) / 2.0);
-            (holds(middle) ? low : longest) = middle;
-        }
-        longest = low;
-    }
-    if (longest < unlimited) memory.longest_context = longest;
+    memory.longest_context = longest_that(holds, memory.longest);
     return memory;
 }
 

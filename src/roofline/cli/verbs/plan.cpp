@@ -52,35 +52,6 @@ struct Options {
     OutputOptions output;
 };
 
-std::vector<std::string> parts_of(const std::string& text, char separator) {
-    std::vector<std::string> parts;
-    std::size_t from = 0;
-    while (true) {
-        const std::size_t to = text.find(separator, from);
-        parts.push_back(text.substr(from, to == std::string::npos ? to : to - from));
-        if (to == std::string::npos) return parts;
-        from = to + 1;
-    }
-}
-
-/// "500ms", "0.5s", "200us": a bare number could mean any of them.
-Result<double> parse_duration(const char* option, const std::string& text) {
-    struct Unit {
-        std::string_view text;
-        double seconds;
-    };
-    for (const auto& [suffix, factor] : {Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"s", 1.0}}) {
-        if (!text.ends_with(suffix)) continue;
-        const auto value = parse_positive(option, text.substr(0, text.size() - suffix.size()));
-        if (!value)
-            return fail(fmt::format("{}: found \"{}\", expected a time above zero such as 500ms or 0.5s", option,
-                                    io::printable(text)));
-        return *value * factor;
-    }
-    return fail(
-        fmt::format("{}: found \"{}\", expected a time with its unit: us, ms or s", option, io::printable(text)));
-}
-
 Result<std::vector<decide::Offer>> read_offers(const Options& options) {
     if (options.devices.empty()) return fail("--devices: expected devices with counts, such as h100-sxm:8,h200-sxm:4");
     std::vector<decide::Offer> offers;

@@ -60,4 +60,12 @@ inline double exchange_seconds(const Kernel& k, const Machine& m, std::span<cons
     return start * 1e-6 + (shape.nodes > 1.0 ? bulk : std::min(over(bytes, c[2] * link), bulk));
 }
 
+/// All-gather and reduce-scatter: every part goes round a ring of all ranks, which leaves each node once for every
+/// adapter that it is spread over.
+inline double ring_seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
+    const RankShape shape(k);
+    const double leaves = shape.nodes > 1.0 ? (shape.ranks - 1.0) / shape.ranks / shape.local : 0.0;
+    return exchange_seconds(k, m, c, shape, (shape.local - 1.0) / shape.local, leaves);
+}
+
 }  // namespace roofline::predict
