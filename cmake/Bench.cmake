@@ -1,15 +1,15 @@
-# bench/*.cpp as roofline_bench, only where Google Benchmark is installed and only when asked for by name.
+# bench/*.cpp as roofline_benchmarks, only where Google Benchmark is installed and only when asked for by name.
 find_package(benchmark QUIET)
 file(GLOB ROOFLINE_BENCH_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
 if(benchmark_FOUND AND ROOFLINE_BENCH_SOURCES)
-    add_executable(roofline_bench EXCLUDE_FROM_ALL ${ROOFLINE_BENCH_SOURCES})
-    target_link_libraries(roofline_bench PRIVATE
+    add_executable(roofline_benchmarks EXCLUDE_FROM_ALL ${ROOFLINE_BENCH_SOURCES})
+    target_link_libraries(roofline_benchmarks PRIVATE
         roofline_render roofline_io roofline_decide roofline_serving roofline_predict roofline_model roofline_core roofline_options
         nlohmann_json::nlohmann_json fmt::fmt-header-only benchmark::benchmark)
-    target_compile_definitions(roofline_bench PRIVATE
+    target_compile_definitions(roofline_benchmarks PRIVATE
         "ROOFLINE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\""
         "ROOFLINE_BINARY=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/roofline${CMAKE_EXECUTABLE_SUFFIX}\"")
     if(TARGET roofline)
-        add_dependencies(roofline_bench roofline)
+        add_dependencies(roofline_benchmarks roofline)
     endif()
 endif()

@@ -1,4 +1,5 @@
-# tests/ROOM/*.cpp                    one GoogleTest executable, roofline_tests; tests/cli/*.cpp: roofline_cli_tests
+# tests/ROOM/*.cpp                    one GoogleTest executable, roofline_tests, for the rooms inside; one each,
+#                                     roofline_ROOM_tests, for those outside and for the command line
 # tests/must_not_compile/*.cpp        each is a test that passes when the compiler rejects the file
 # tests/must_not_compile/control/*.cpp  each must compile: shows that the ones above fail for their own reason
 
@@ -26,6 +27,9 @@ function(roofline_test_executable NAME)
     if(ROOFLINE_SANITIZE)
         # A process a test is pleasant to work with; starting a sanitized one takes longer than most tests.
         set(shards 8)
+        if(NOT NAME STREQUAL "roofline_tests")
+            set(shards 2)
+        endif()
         math(EXPR last "${shards} - 1")
         foreach(shard RANGE ${last})
             add_test(NAME "${NAME}.${shard}" COMMAND ${NAME} --gtest_brief=1)
@@ -44,13 +48,24 @@ file(CONFIGURE OUTPUT "${ROOFLINE_GENERATED_DIR}/places.hpp" CONTENT [[#pragma o
 ]] @ONLY)
 
 file(GLOB_RECURSE ROOFLINE_TEST_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*.cpp")
-list(FILTER ROOFLINE_TEST_SOURCES EXCLUDE REGEX "/tests/(must_not_compile|cli)/")
+set(ROOFLINE_OUTER_ROOMS measure bench analyze ask serve)
+list(FILTER ROOFLINE_TEST_SOURCES EXCLUDE REGEX "/tests/(must_not_compile|cli|fuzz|measure|bench|analyze|ask|serve)/")
 file(GLOB_RECURSE ROOFLINE_CLI_TEST_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cli/*.cpp")
 if(GTest_FOUND)
     include(GoogleTest)
     if(ROOFLINE_TEST_SOURCES)
         roofline_test_executable(roofline_tests ${ROOFLINE_TEST_SOURCES})
     endif()
+    # What only changes with its room need not be linked with everything else.
+    add_custom_target(roofline_outer_tests)
+    foreach(room IN LISTS ROOFLINE_OUTER_ROOMS)
+        file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${room}/*.cpp")
+        if(sources)
+            roofline_test_executable(roofline_${room}_tests ${sources})
+            target_link_libraries(roofline_${room}_tests PRIVATE roofline_${room})
+            add_dependencies(roofline_outer_tests roofline_${room}_tests)
+        endif()
+    endforeach()
     if(TARGET roofline AND ROOFLINE_CLI_TEST_SOURCES)
         roofline_test_executable(roofline_cli_tests ${ROOFLINE_CLI_TEST_SOURCES})
         target_link_libraries(roofline_cli_tests PRIVATE roofline_cli ${CMAKE_DL_LIBS})

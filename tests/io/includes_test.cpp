@@ -70,7 +70,14 @@ const std::map<std::string, std::set<std::string>>& arrows() {
         {"io", {"core", "model", "predict", "serving", "decide", "io"}},
         {"render", {"core", "model", "predict", "serving", "decide", "render"}},
         {"assess", {"core", "model", "predict", "serving", "io", "assess"}},
-        {"cli", {"core", "model", "predict", "serving", "decide", "io", "render", "assess", "cli"}},
+        {"measure", {"core", "model", "predict", "io", "measure"}},
+        {"bench", {"core", "model", "predict", "io", "measure", "bench"}},
+        {"analyze", {"core", "model", "predict", "decide", "serving", "io", "analyze"}},
+        {"ask", {"core", "model", "predict", "serving", "decide", "io", "render", "ask"}},
+        {"serve", {"core", "model", "predict", "serving", "decide", "io", "render", "ask", "serve"}},
+        {"cli",
+         {"core", "model", "predict", "serving", "decide", "io", "render", "assess", "measure", "bench", "analyze",
+          "ask", "serve", "cli"}},
     };
     return allowed;
 }
@@ -84,10 +91,11 @@ TEST(Includes, TheReaderOfIncludeLinesSeesThem) {
     EXPECT_EQ(room_of("fmt/format.h"), "");
 }
 
-TEST(Includes, EveryRoomIsThereAndHasFiles) {
+TEST(Includes, EveryRoomHasItsArrows) {
     std::set<std::string> rooms;
     for (const Include& include : all_includes()) rooms.insert(include.room);
-    for (const auto& [room, allowed] : arrows()) EXPECT_TRUE(rooms.contains(room)) << room << " has no includes at all";
+    EXPECT_GE(rooms.size(), 9U);
+    for (const std::string& room : rooms) EXPECT_TRUE(arrows().contains(room)) << room << " is not in the list";
 }
 
 TEST(Includes, FollowTheArrowsBetweenRooms) {
@@ -95,7 +103,7 @@ TEST(Includes, FollowTheArrowsBetweenRooms) {
         const std::string target = room_of(include.target);
         if (target.empty()) continue;
         const auto allowed = arrows().find(include.room);
-        if (allowed == arrows().end()) continue;  // a room this list does not speak of yet
+        ASSERT_NE(allowed, arrows().end()) << include.room;
         EXPECT_TRUE(allowed->second.contains(target))
             << include.file << ":" << include.line << ": " << include.room << " must not know " << include.target;
     }
@@ -117,11 +125,11 @@ TEST(Includes, CoreModelPredictAndServingNeedNothingButTheStandardLibrary) {
     }
 }
 
-TEST(Includes, NoRoomButTheCommandLineTouchesFilesThreadsOrStreams) {
+TEST(Includes, OnlyTheRoomsOutsideTouchFilesThreadsOrStreams) {
+    const std::set<std::string> outside = {"cli", "measure", "bench", "analyze", "serve"};
     const std::set<std::string> forbidden = {"iostream", "filesystem", "thread", "fstream"};
     for (const Include& include : all_includes()) {
-        const auto room = arrows().find(include.room);
-        if (room == arrows().end() || include.room == "cli") continue;
+        if (outside.contains(include.room)) continue;
         EXPECT_FALSE(forbidden.contains(include.target))
             << include.file << ":" << include.line << ": <" << include.target << ">";
     }

@@ -11,14 +11,39 @@ std::string_view name(Group group) {
 }
 
 std::string_view name(Kind kind) {
-    static constexpr std::array<std::string_view, 10> names = {"gemm", "attention", "norm", "elementwise", "gather",
-                                                               "scan", "select",    "copy", "collective",  "other"};
+    static constexpr std::array<std::string_view, kind_count> names = {
+        "gemm",   "attention", "norm",       "elementwise", "gather",       "scan",
+        "select", "copy",      "collective", "other",       "unattributed", "idle"};
     return names[static_cast<std::size_t>(kind)];
 }
 
 std::string_view name(Origin origin) {
     static constexpr std::array<std::string_view, 3> names = {"predicted", "measured", "traced"};
     return names[static_cast<std::size_t>(origin)];
+}
+
+namespace {
+
+template <class Named>
+std::optional<Named> find_named(std::string_view text, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        if (name(static_cast<Named>(i)) == text) return static_cast<Named>(i);
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Group> find_group(std::string_view name) {
+    return find_named<Group>(name, group_count);
+}
+
+std::optional<Kind> find_kind(std::string_view name) {
+    return find_named<Kind>(name, kind_count);
+}
+
+std::optional<Origin> find_origin(std::string_view name) {
+    return find_named<Origin>(name, 3);
 }
 
 Verdict judge(const Work& work, const Roofs& roofs) {

@@ -19,12 +19,32 @@ constexpr std::size_t index(Group group) {
 }
 std::string_view name(Group group);
 
-/// What kind of kernel does it.
-enum class Kind { gemm, attention, norm, elementwise, gather, scan, select, copy, collective, other };
+/// What kind of kernel does it. The last two are what a trace has besides operators: time
+/// that none explains, and waiting.
+enum class Kind {
+    gemm,
+    attention,
+    norm,
+    elementwise,
+    gather,
+    scan,
+    select,
+    copy,
+    collective,
+    other,
+    unattributed,
+    idle
+};
+inline constexpr std::size_t kind_count = 12;
 std::string_view name(Kind kind);
 
 enum class Origin { predicted, measured, traced };
 std::string_view name(Origin origin);
+
+/// By the name that reports write; empty for a name that is none.
+std::optional<Group> find_group(std::string_view name);
+std::optional<Kind> find_kind(std::string_view name);
+std::optional<Origin> find_origin(std::string_view name);
 
 /// The three times, never mixed: speed of light, measured ceilings, what an engine will show.
 struct Times {
@@ -42,8 +62,10 @@ struct Record {
     Kind kind = Kind::other;
     Group group = Group::other;
     double count = 1.0;
-    Work work;    // totals over `count`
-    Times times;  // totals over `count`
+    Work work;      // totals over `count`
+    Bytes weights;  // part of the bytes of memory, where that is known
+    Bytes kv;       // likewise
+    Times times;    // totals over `count`
     Origin origin = Origin::predicted;
 };
 

@@ -149,8 +149,7 @@ OrderedJson report_json(const predict::Scenario& scenario, const predict::Report
     OrderedJson json;
     json["schema"] = "roofline.report/1";
     json["run"] = {{"version", ROOFLINE_VERSION}, {"command", run.command}, {"time", run.time}};
-    json["device"] = {
-        {"name", scenario.device.name}, {"title", scenario.device.title}, {"vendor", scenario.device.vendor}};
+    json["device"] = write_device(scenario.device);  // whole: a report can be judged where the device is not known
     json["model"] = {{"name", scenario.model_name},
                      {"title", scenario.model_title},
                      {"parameters", report.parameters.total},

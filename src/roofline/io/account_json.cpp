@@ -1,0 +1,190 @@
+#include "roofline/io/account_json.hpp"
+
+#include <fmt/format.h>
+
+#include "roofline/io/device_file.hpp"
+
+namespace roofline::io {
+namespace {
+
+OrderedJson times_json(const Times& times) {
+    OrderedJson json = {{"limit", finite(times.limit.value)},
+                        {"attainable", finite(times.attainable.value)},
+                        {"expected", finite(times.expected.value)},
+                        {"expected_low", finite(times.expected_low.value)},
+                        {"expected_high", finite(times.expected_high.value)}};
+    if (times.measured) json["measured"] = finite(times.measured->value);
+    return json;
+}
+
+Times read_times(Fields fields) {
+    Times times;
+    times.limit = Seconds(fields.number_or("limit", 0.0));
+    times.attainable = Seconds(fields.number_or("attainable", times.limit.value));
+    times.expected = Seconds(fields.number_or("expected", times.attainable.value));
+    times.expected_low = Seconds(fields.number_or("expected_low", times.expected.value));
+    times.expected_high = Seconds(fields.number_or("expected_high", times.expected.value));
+    if (fields.has("measured")) times.measured = Seconds(fields.number_or("measured", 0.0));
+    return times;
+}
+
+constexpr std::array<std::pair<Level, const char*>, level_count> level_keys = {{{Level::memory, "memory"},
+                                                                                {Level::cache, "cache"},
+                                                                                {Level::peer, "peer"},
+                                                                                {Level::network, "network"},
+                                                                                {Level::host, "host"}}};
+
+OrderedJson record_json(const Record& record, const Device& device, double stage_seconds) {
+    const Roofs limit = limit_roofs(device);
+    const Verdict verdict = judge(record.work, limit);
+    const Seconds shown = record.times.measured.value_or(record.times.expected);
+    const auto over_shown = [&](double seconds) { return shown.value > 0.0 ? seconds / shown.value : 0.0; };
+    OrderedJson json = {{"name", record.name}};
+    if (!record.covers.empty()) json["covers"] = record.covers;
+    json["kind"] = name(record.kind);
+    json["group"] = name(record.group);
+    json["count"] = record.count;
+    json["engine"] = name(record.work.engine);
+    json["dtype"] = name(record.work.type);
+    json["flops"] = record.work.flops.value;
+    for (const auto& [level, key] : level_keys) json["bytes"][key] = record.work.at(level).value;
+    json["bytes"]["weights"] = record.weights.value;
+    json["bytes"]["kv"] = record.kv.value;
+    json["intensity"] = finite(verdict.intensity.value);
+    json["bound"] = name(verdict.bound);
+    json["fraction_of_peak"] =
+        over_shown(record.work.flops.value * limit.flop_cost(record.work.engine, record.work.type));
+    json["fraction_of_bandwidth"] =
+        over_shown(record.work.at(Level::memory).value * limit.seconds_per_byte[index(Level::memory)]);
+    json["time_s"] = times_json(record.times);
+    json["share"] = stage_seconds > 0.0 ? shown.value / stage_seconds : 0.0;
+    json["origin"] = name(record.origin);
+    return json;
+}
+
+OrderedJson stage_json(const AccountStage& stage, const Device& device) {
+    Flops flops{};
+    std::array<Bytes, level_count> bytes{};
+    for (const Record& record : stage.records) {
+        flops += record.work.flops;
+        for (std::size_t level = 0; level < level_count; ++level) bytes[level] += record.work.bytes[level];
+    }
+    OrderedJson json = {{"stage", stage.name},      {"batch", stage.batch},       {"tokens", stage.tokens},
+                        {"context", stage.context}, {"produced", stage.produced}, {"repetitions", stage.repetitions},
+                        {"flops", flops.value}};
+    for (const auto& [level, key] : level_keys) json["bytes"][key] = bytes[index(level)].value;
+    json["intensity"] = finite(intensity(flops, bytes[index(Level::memory)]).value);
+    json["time_s"] = times_json(stage.times);
+    json["tokens_per_s"] = {{"limit", stage.tokens_per_second(stage.times.limit)},
+                            {"attainable", stage.tokens_per_second(stage.times.attainable)},
+                            {"expected", stage.tokens_per_second(stage.times.expected)}};
+    if (stage.times.measured) json["tokens_per_s"]["measured"] = stage.tokens_per_second(*stage.times.measured);
+    const double seconds = stage.times.measured.value_or(stage.times.expected).value;
+    json["records"] = OrderedJson::array();
+    for (const Record& record : stage.records) json["records"].push_back(record_json(record, device, seconds));
+    return json;
+}
+
+Record read_record(Fields fields) {
+    Record record;
+    record.name = fields.text("name");
+    if (fields.has("covers")) record.covers = fields.texts("covers");
+    const std::string kind = fields.text_or("kind", "other");
+    const std::string group = fields.text_or("group", "other");
+    const std::string origin = fields.text_or("origin", "predicted");
+    const std::string type = fields.text_or("dtype", "bf16");
+    if (const auto found = find_kind(kind))
+        record.kind = *found;
+    else
+        fields.complain("kind", fmt::format("found \"{}\", expected a kind such as gemm or attention", kind));
+    if (const auto found = find_group(group))
+        record.group = *found;
+    else
+        fields.complain("group", fmt::format("found \"{}\", expected a group such as attention or ffn", group));
+    if (const auto found = find_origin(origin))
+        record.origin = *found;
+    else
+        fields.complain("origin", fmt::format("found \"{}\", expected predicted, measured or traced", origin));
+    if (const auto found = parse_dtype(type))
+        record.work.type = *found;
+    else
+        fields.complain("dtype", fmt::format("found \"{}\", expected a number type such as bf16", type));
+    const std::string engine = fields.text_or("engine", "matrix");
+    record.work.engine = engine == name(Engine::vector) ? Engine::vector : Engine::matrix;
+    record.count = fields.number_or("count", 1.0);
+    record.work.flops = Flops(fields.number_or("flops", 0.0));
+    if (fields.has("bytes")) {
+        Fields bytes = fields.child("bytes");
+        for (const auto& [level, key] : level_keys) record.work.at(level) = Bytes(bytes.number_or(key, 0.0));
+        record.weights = Bytes(bytes.number_or("weights", 0.0));
+        record.kv = Bytes(bytes.number_or("kv", 0.0));
+    }
+    record.times = read_times(fields.child("time_s"));
+    return record;
+}
+
+AccountStage read_stage(Fields fields) {
+    AccountStage stage;
+    stage.name = fields.text("stage");
+    stage.batch = fields.number_or("batch", 0.0);
+    stage.tokens = fields.number_or("tokens", 0.0);
+    stage.context = fields.number_or("context", 0.0);
+    // Reports of `predict` do not say it: written tokens of decode, new ones elsewhere.
+    stage.produced = fields.number_or("produced", stage.name == "decode" ? stage.batch : stage.tokens);
+    stage.repetitions = fields.number_or("repetitions", 1.0);
+    stage.times = read_times(fields.child("time_s"));
+    for (Fields& record : fields.children("records")) stage.records.push_back(read_record(record));
+    return stage;
+}
+
+}  // namespace
+
+OrderedJson account_json(const Account& account, const RunInfo& run) {
+    OrderedJson json;
+    json["schema"] = "roofline.report/1";
+    json["run"] = {{"version", ROOFLINE_VERSION}, {"command", run.command}, {"time", run.time}};
+    json["verb"] = account.verb;
+    json["title"] = account.title;
+    json["device"] = write_device(account.device);
+    if (!account.model.empty()) json["model"] = {{"name", account.model}};
+    json["stages"] = OrderedJson::array();
+    for (const AccountStage& stage : account.stages) json["stages"].push_back(stage_json(stage, account.device));
+    json["notes"] = account.notes;
+    return json;
+}
+
+Result<Account> read_account(std::string_view text, std::string_view file) {
+    const auto json = parse_json(text, file);
+    if (!json) return std::unexpected(json.error());
+    if (!json->is_object()) {
+        return fail(fmt::format("{}: found {}, expected a report (an object with \"schema\")", file, describe(*json)));
+    }
+    std::optional<Problem> problem;
+    Fields fields(*json, std::string(file), "", problem);
+    const std::string schema = fields.text_or("schema", "");
+    if (schema != "roofline.report/1") {
+        return fail(
+            fmt::format("{}: schema: found \"{}\", expected \"roofline.report/1\", as `--format json` of "
+                        "predict, bench and analyze writes it",
+                        file, schema));
+    }
+    Account account;
+    if (const Json* device = fields.find("device"); device != nullptr && device->contains("schema")) {
+        auto read = read_device(device->dump(), file);
+        if (!read) return std::unexpected(read.error());
+        account.device = std::move(*read);
+    } else if (fields.has("device")) {
+        Fields named = fields.child("device");
+        account.device.name = named.text("name");
+        account.device.title = named.text_or("title", "");
+    }
+    if (fields.has("model")) account.model = fields.child("model").text("name");
+    account.verb = fields.text_or("verb", "predict");
+    account.title = fields.text_or("title", account.model + " on " + account.device.name);
+    for (Fields& stage : fields.children("stages")) account.stages.push_back(read_stage(stage));
+    if (fields.has("notes")) account.notes = fields.texts("notes");
+    if (problem) return std::unexpected(*problem);
+    return account;
+}
+
+}  // namespace roofline::io
