@@ -8,9 +8,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include "roofline/ask/parse.hpp"
 #include "roofline/core/problem.hpp"
 
 namespace roofline::cli {
+
+using ask::parse_duration;
+using ask::parse_positive;
+using ask::parse_whole;
+using ask::parts_of;
 
 struct OutputOptions {
     std::string format = "table";
@@ -20,16 +26,6 @@ struct OutputOptions {
     /// To the file, or to stdout.
     Result<void> write(std::string_view text) const;
 };
-
-/// A whole number typed by a person, with the range it must lie in.
-Result<double> parse_whole(std::string_view option, const std::string& text, double least, double most);
-/// A positive number such as 8e9.
-Result<double> parse_positive(std::string_view option, const std::string& text);
-
-/// "500ms", "0.5s", "200us", in seconds: a bare number could mean any of them.
-Result<double> parse_duration(std::string_view option, const std::string& text);
-/// What stands between separators, empty parts included.
-std::vector<std::string> parts_of(const std::string& text, char separator);
 
 std::string now_iso();
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "roofline/cli/sweep/rows.hpp"
+#include "roofline/ask/sweep/rows.hpp"
 #include "roofline/core/problem.hpp"
 
 namespace roofline::cli {
@@ -29,13 +29,13 @@ class Sink {
     virtual Result<void> close() = 0;
 };
 
-Result<std::unique_ptr<Sink>> text_sink(const RowLayout& layout);
+Result<std::unique_ptr<Sink>> text_sink(const ask::RowLayout& layout);
 /// Takes up a file that holds the first rows of this very sweep; refuses any other, unless it may be overwritten.
-Result<std::unique_ptr<Sink>> file_sink(const std::string& path, const RowLayout& layout, RowRange rows,
+Result<std::unique_ptr<Sink>> file_sink(const std::string& path, const ask::RowLayout& layout, RowRange rows,
                                         bool overwrite);
-Result<std::unique_ptr<Sink>> table_sink(const std::string& path, const RowLayout& layout, bool markdown);
+Result<std::unique_ptr<Sink>> table_sink(const std::string& path, const ask::RowLayout& layout, bool markdown);
 /// One table, `sweep`, with the number of the point as its key. Likewise taken up or refused.
-Result<std::unique_ptr<Sink>> sqlite_sink(const std::string& path, const RowLayout& layout, RowRange rows,
+Result<std::unique_ptr<Sink>> sqlite_sink(const std::string& path, const ask::RowLayout& layout, RowRange rows,
                                           bool overwrite);
 
 }  // namespace roofline::cli

@@ -96,17 +96,17 @@ int fingerprint(std::string_view text) {
 
 class SqliteFile final : public Sink {
   public:
-    SqliteFile(Library library, std::string path, const RowLayout& layout, RowRange rows)
+    SqliteFile(Library library, std::string path, const ask::RowLayout& layout, RowRange rows)
         : sqlite_(library), path_(std::move(path)), layout_(layout), rows_(rows) {
         const auto& grid = *layout.grid;
-        for (const SetupAxis& axis : grid.setup_axes())
+        for (const ask::SetupAxis& axis : grid.setup_axes())
             columns_.push_back({axis.column, axis.numbers ? "NUMERIC" : "TEXT"});
-        for (const WorkAxis& axis : grid.work_axes()) {
+        for (const ask::WorkAxis& axis : grid.work_axes()) {
             if (axis.shown) columns_.push_back({axis.column, "INTEGER"});
         }
-        for (const MetricColumn& metric : layout.metrics) {
-            const bool text = metric.unit == Unit::word;
-            const bool whole = metric.unit == Unit::flag || metric.unit == Unit::count;
+        for (const ask::MetricColumn& metric : layout.metrics) {
+            const bool text = metric.unit == ask::Unit::word;
+            const bool whole = metric.unit == ask::Unit::flag || metric.unit == ask::Unit::count;
             columns_.push_back({metric.name, text ? "TEXT" : whole ? "INTEGER" : "REAL"});
         }
         // The last rows may be of any shard: which ones belongs to what the file is.
@@ -200,10 +200,10 @@ class SqliteFile final : public Sink {
     Result<void> insert(Statement* statement, std::size_t point, std::string_view cells) {
         sqlite_.bind_int64(statement, 1, static_cast<long long>(point));
         for (std::size_t i = 0; i < columns_.size(); ++i) {
-            const std::string_view all = cells.substr(0, cells.find(cell_separator));
+            const std::string_view all = cells.substr(0, cells.find(ask::cell_separator));
             // SQLite knows no booleans but 1 and 0.
             const bool flag = i + layout_.metrics.size() >= columns_.size() &&
-                              layout_.metrics[i + layout_.metrics.size() - columns_.size()].unit == Unit::flag;
+                              layout_.metrics[i + layout_.metrics.size() - columns_.size()].unit == ask::Unit::flag;
             const std::string_view cell = !flag || all.empty() ? all : all == "true" ? "1" : "0";
             const int place = static_cast<int>(i) + 2;
             if (cell.empty()) {
@@ -247,7 +247,7 @@ class SqliteFile final : public Sink {
         if (auto done = execute(table("temp.expected")); !done) return done;
         Statement* statement = nullptr;
         if (auto done = prepare_insert("temp.expected", &statement); !done) return done;
-        RowWriter writer(layout_);
+        ask::RowWriter writer(layout_);
         std::string text;
         Result<void> inserted;
         for (const std::size_t row : {rows_.first, rows_.first + kept_ - 1}) {
@@ -269,7 +269,7 @@ class SqliteFile final : public Sink {
     Library sqlite_;
     std::string path_;
     std::string temporary_;  // empty: an existing file is taken up, or the new one is in its place
-    const RowLayout& layout_;
+    const ask::RowLayout& layout_;
     RowRange rows_;
     std::vector<Column> columns_;
     int identity_ = 0;
@@ -281,7 +281,7 @@ class SqliteFile final : public Sink {
 
 }  // namespace
 
-Result<std::unique_ptr<Sink>> sqlite_sink(const std::string& path, const RowLayout& layout, RowRange rows,
+Result<std::unique_ptr<Sink>> sqlite_sink(const std::string& path, const ask::RowLayout& layout, RowRange rows,
                                           bool overwrite) {
     if (is_folder(path)) return fail(fmt::format("{}: is a folder, expected a file name", path));
     const auto library = Library::load();

@@ -23,20 +23,20 @@ std::vector<std::string> split(std::string_view text, char separator) {
     }
 }
 
-std::string with_unit(const std::string& cell, Unit unit) {
-    if (cell.empty() || unit == Unit::word) return cell;
-    if (unit == Unit::flag) return cell == "true" ? "yes" : "no";
+std::string with_unit(const std::string& cell, ask::Unit unit) {
+    if (cell.empty() || unit == ask::Unit::word) return cell;
+    if (unit == ask::Unit::flag) return cell == "true" ? "yes" : "no";
     const double value = std::strtod(cell.c_str(), nullptr);
     switch (unit) {
-        case Unit::seconds:
+        case ask::Unit::seconds:
             return render::time(Seconds(value));
-        case Unit::bytes:
+        case ask::Unit::bytes:
             return render::bytes(Bytes(value));
-        case Unit::flops:
+        case ask::Unit::flops:
             return render::flops(Flops(value));
-        case Unit::flops_per_byte:
+        case ask::Unit::flops_per_byte:
             return render::intensity(FlopsPerByte(value));
-        case Unit::tokens_per_second:
+        case ask::Unit::tokens_per_second:
             return render::plain(value);
         default:
             return render::grouped(value);
@@ -44,7 +44,7 @@ std::string with_unit(const std::string& cell, Unit unit) {
 }
 
 /// "decode_expected_s" holds times that carry their unit: "decode expected".
-std::string title_of(const MetricColumn& metric) {
+std::string title_of(const ask::MetricColumn& metric) {
     std::string title = metric.name;
     if (title.ends_with("_per_s_per_device")) {
         title = title.substr(0, title.size() - std::string("_per_s_per_device").size()) + "/s/device";
@@ -59,13 +59,13 @@ std::string title_of(const MetricColumn& metric) {
 
 class TableOfRows final : public Sink {
   public:
-    TableOfRows(std::string path, const RowLayout& layout, bool markdown)
+    TableOfRows(std::string path, const ask::RowLayout& layout, bool markdown)
         : path_(std::move(path)), layout_(layout), markdown_(markdown) {}
 
     Result<void> write(std::string_view text) override {
         while (!text.empty()) {
             const std::size_t end = text.find('\n');
-            rows_.push_back(split(text.substr(0, end), cell_separator));
+            rows_.push_back(split(text.substr(0, end), ask::cell_separator));
             text.remove_prefix(end + 1);
         }
         return {};
@@ -80,14 +80,14 @@ class TableOfRows final : public Sink {
         for (std::size_t column = 0; column < names.size(); ++column) {
             const bool alike = std::all_of(rows_.begin(), rows_.end(),
                                            [&](const auto& row) { return row[column] == rows_.front()[column]; });
-            const MetricColumn* metric = column < axes ? nullptr : &layout_.metrics[column - axes];
+            const ask::MetricColumn* metric = column < axes ? nullptr : &layout_.metrics[column - axes];
             if (metric == nullptr && alike && rows_.size() > 1) {
                 same += fmt::format("{}{} {}", same.empty() ? "" : ", ", names[column], rows_.front()[column]);
                 continue;
             }
-            if (metric != nullptr && metric->source == Source::problem && alike && rows_.front()[column].empty())
+            if (metric != nullptr && metric->source == ask::Source::problem && alike && rows_.front()[column].empty())
                 continue;
-            const bool word = metric != nullptr && metric->unit == Unit::word;
+            const bool word = metric != nullptr && metric->unit == ask::Unit::word;
             table.columns.push_back({metric != nullptr ? title_of(*metric) : names[column],
                                      word ? render::Align::left : render::Align::right});
             for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -105,14 +105,14 @@ class TableOfRows final : public Sink {
 
   private:
     std::string path_;
-    const RowLayout& layout_;
+    const ask::RowLayout& layout_;
     bool markdown_;
     std::vector<std::vector<std::string>> rows_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Sink>> table_sink(const std::string& path, const RowLayout& layout, bool markdown) {
+Result<std::unique_ptr<Sink>> table_sink(const std::string& path, const ask::RowLayout& layout, bool markdown) {
     return std::make_unique<TableOfRows>(path, layout, markdown);
 }
 

@@ -36,7 +36,7 @@ class GrowingFile final : public Sink {
         if (file_ >= 0) ::close(file_);
     }
 
-    Result<void> open(const RowLayout& layout, RowRange rows, bool overwrite) {
+    Result<void> open(const ask::RowLayout& layout, RowRange rows, bool overwrite) {
         file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (file_ < 0) return problem("cannot be written");
         struct stat status{};
@@ -83,7 +83,7 @@ class GrowingFile final : public Sink {
 
     /// How many bytes of the file are the beginning of this sweep: all lines but a last one that was cut short. Every
     /// row must be of the right point, and the first and the last be what they are now, to the digit.
-    Result<std::size_t> check(const RowLayout& layout, RowRange rows) {
+    Result<std::size_t> check(const ask::RowLayout& layout, RowRange rows) {
         const auto file = MappedFile::open(path_);
         if (!file) return std::unexpected(file.error());
         const std::string_view all(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
@@ -105,7 +105,7 @@ class GrowingFile final : public Sink {
             }
             if (found != header) return other_sweep(line, found, header);
         }
-        RowWriter writer(layout);
+        ask::RowWriter writer(layout);
         std::string expected;
         std::string_view last;
         while (next(found)) {
@@ -141,13 +141,13 @@ class GrowingFile final : public Sink {
 
 }  // namespace
 
-Result<std::unique_ptr<Sink>> text_sink(const RowLayout& layout) {
+Result<std::unique_ptr<Sink>> text_sink(const ask::RowLayout& layout) {
     auto sink = std::make_unique<StandardOutput>();
     if (auto done = sink->write(layout.header()); !done) return std::unexpected(done.error());
     return sink;
 }
 
-Result<std::unique_ptr<Sink>> file_sink(const std::string& path, const RowLayout& layout, RowRange rows,
+Result<std::unique_ptr<Sink>> file_sink(const std::string& path, const ask::RowLayout& layout, RowRange rows,
                                         bool overwrite) {
     if (is_folder(path)) return fail(fmt::format("{}: is a folder, expected a file name", path));
     auto sink = std::make_unique<GrowingFile>(path);

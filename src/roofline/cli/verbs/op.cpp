@@ -4,7 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "roofline/cli/execution_options.hpp"
+#include "roofline/ask/execution_options.hpp"
+#include "roofline/cli/form.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
 #include "roofline/cli/program.hpp"
@@ -32,6 +33,7 @@ struct Options {
     bool unfused = false;
     std::string profile = "engine";
     std::string calibration;
+    ask::Form form;
     std::vector<std::string> settings;
     OutputOptions output;
 };
@@ -194,7 +196,7 @@ Result<int> run(const Options& options) {
         if (!setting) return std::unexpected(setting.error());
         if (auto done = io::apply(*setting, *device); !done) return std::unexpected(done.error());
     }
-    const auto execution = load_execution(options.profile, options.calibration, *device);
+    const auto execution = this_machine().execution(options.profile, options.calibration, *device);
     if (!execution) return std::unexpected(execution.error());
     const predict::Judgement judged = predict::judge_on(*op, *device, *execution);
     const std::string text =
@@ -238,7 +240,8 @@ void op_verb(Program& program) {
     verb->add_option("--head-dim", options->head_dim, "Size of a head")->group(attention)->capture_default_str();
     verb->add_flag("--full", options->full, "No causal mask")->group(attention);
     verb->add_flag("--unfused", options->unfused, "Scores go through memory")->group(attention);
-    add_execution_options(*verb, options->profile, options->calibration);
+    ask::add_execution_options(options->form, options->profile, options->calibration);
+    add_to(*verb, options->form);
     verb->add_option("--set", options->settings, "Change a figure of the device for this run")
         ->allow_extra_args(false)
         ->type_name("PATH=VALUE|Nx");

@@ -1,4 +1,6 @@
 // roofline sweep: the same question for every combination of many values.
+#include "roofline/ask/sweep/sweep.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -10,10 +12,11 @@
 
 #include <fmt/format.h>
 
+#include "roofline/ask/scenario_options.hpp"
+#include "roofline/ask/sweep/grid.hpp"
+#include "roofline/cli/form.hpp"
 #include "roofline/cli/output.hpp"
 #include "roofline/cli/program.hpp"
-#include "roofline/cli/scenario_options.hpp"
-#include "roofline/cli/sweep/grid.hpp"
 #include "roofline/cli/sweep/ordered_chunks.hpp"
 #include "roofline/cli/sweep/ranks.hpp"
 #include "roofline/cli/sweep/sinks.hpp"
@@ -26,8 +29,8 @@ namespace {
 constexpr std::size_t most_table_rows = 1000;
 
 struct Options {
-    ScenarioOptions scenario;
-    std::vector<CLI::Option*> scenario_options;
+    ask::ScenarioOptions scenario;
+    ask::Form form;
     std::string format;
     std::string file;
     std::string metrics;
@@ -60,28 +63,6 @@ Result<std::string> choose_format(const Options& options) {
     if (options.format == "sqlite" && options.file.empty())
         return fail("--format sqlite: a database needs a file, expected -o FILE");
     return options.format;
-}
-
-/// What is asked of a model most: whether it fits, and its two stages. `predict` shows the same ones.
-Result<std::vector<MetricColumn>> metrics_of(const Options& options, const Grid& grid) {
-    if (!options.metrics.empty()) return choose_metrics(options.metrics);
-    bool chunked = options.scenario.stage == "mixed";
-    bool whole = false;
-    for (const WorkAxis& axis : grid.work_axes()) {
-        if (axis.field != &predict::Workload::chunk) continue;
-        for (const double chunk : axis.values) (chunk > 0.0 ? chunked : whole) = true;
-    }
-    std::string list = grid.spreads_devices() ? "devices_used,fits,max_batch" : "fits,max_batch";
-    const auto stage = [&](const char* name, bool wanted) {
-        if (!wanted || (options.scenario.stage != "both" && options.scenario.stage != name)) return;
-        for (const char* what : {"limit_s", "attainable_s", "expected_s", "tokens_per_s", "bound"})
-            list += fmt::format(",{}_{}", name, what);
-        if (grid.spreads_devices()) list += fmt::format(",{}_tokens_per_s_per_device", name);
-    };
-    stage("prefill", whole || options.scenario.stage == "prefill");
-    stage("mixed", chunked);
-    stage("decode", true);
-    return choose_metrics(list);
 }
 
 /// Contiguous parts, as even as they go, so that one after another they are the whole.
@@ -154,23 +135,24 @@ struct Start {
 
 struct Sweep {
     const Options& options;
-    Grid grid;
-    RowLayout layout;
+    ask::Grid grid;
+    ask::RowLayout layout;
     RowRange rows;
     std::string format;
     std::size_t threads = 1;
 
     /// Enough rows to be worth the handing over, few enough that a stop does not take long.
     std::size_t chunk_rows() const {
-        const bool slow = std::any_of(layout.metrics.begin(), layout.metrics.end(),
-                                      [](const MetricColumn& metric) { return metric.source == Source::request; });
+        const bool slow =
+            std::any_of(layout.metrics.begin(), layout.metrics.end(),
+                        [](const ask::MetricColumn& metric) { return metric.source == ask::Source::request; });
         return std::min<std::size_t>(slow ? 128 : 4096, 16 * grid.rows_per_setup());
     }
 };
 
 Result<std::unique_ptr<Sweep>> read(const Options& options) {
     auto sweep = std::make_unique<Sweep>(Sweep{options, {}, {}, {}, {}, 1});
-    auto grid = Grid::read(options.scenario_options);
+    auto grid = ask::Grid::read(options.form, this_machine());
     if (!grid) return std::unexpected(grid.error());
     sweep->grid = std::move(*grid);
     const auto format = choose_format(options);
@@ -183,12 +165,13 @@ Result<std::unique_ptr<Sweep>> read(const Options& options) {
         return fail(fmt::format("{} rows are too many for a table: --format csv or -o FILE.csv takes any number",
                                 render::grouped(static_cast<double>(sweep->rows.size()))));
     }
-    auto metrics = metrics_of(options, sweep->grid);
+    auto metrics = options.metrics.empty() ? ask::usual_metrics(options.scenario, sweep->grid)
+                                           : ask::choose_metrics(options.metrics);
     if (!metrics) return std::unexpected(metrics.error());
     sweep->layout = {&sweep->grid, std::move(*metrics),
-                     *format == "csv"     ? Spelling::csv
-                     : *format == "jsonl" ? Spelling::jsonl
-                                          : Spelling::cells,
+                     *format == "csv"     ? ask::Spelling::csv
+                     : *format == "jsonl" ? ask::Spelling::jsonl
+                                          : ask::Spelling::cells,
                      options.scenario.stage == "mixed"};
     sweep->threads = std::max<std::size_t>(1, usable_cores() / ranks_on_this_machine());
     if (!options.threads.empty()) {
@@ -211,7 +194,7 @@ Result<std::unique_ptr<Sink>> open_sink(const Sweep& sweep) {
 
 std::function<ChunkMaker()> makers(const Sweep& sweep, RowRange rows) {
     return [&sweep, rows]() -> ChunkMaker {
-        auto writer = std::make_shared<RowWriter>(sweep.layout);
+        auto writer = std::make_shared<ask::RowWriter>(sweep.layout);
         const std::size_t size = sweep.chunk_rows();
         return [writer, rows, size](std::size_t chunk) {
             std::string text;
@@ -327,15 +310,6 @@ Result<int> run(const Options& options) {
     return start.go ? done : bad_input;
 }
 
-/// A list is checked value by value later, when it is known to be one.
-void let_lists_pass(CLI::Option& option) {
-    try {
-        for (int i = 0;; ++i) option.get_validator(i)->active(false);
-    } catch (const CLI::OptionNotFound&) {
-        return;
-    }
-}
-
 }  // namespace
 
 void sweep_verb(Program& program) {
@@ -343,12 +317,8 @@ void sweep_verb(Program& program) {
     CLI::App* verb = program.app.add_subcommand(
         "sweep",
         "The same question for many values: any option takes a list (1,2,4) or a range (1-64*2, 128-1024+128)");
-    options->scenario.add_to(*verb);
-    for (CLI::Option* option : verb->get_options()) {
-        if (option == verb->get_help_ptr()) continue;
-        options->scenario_options.push_back(option);
-        if (!option->check_lname("stage")) let_lists_pass(*option);
-    }
+    options->scenario.add_to(options->form);
+    add_to(*verb, options->form, Lists::welcome);
     const char* group = "Sweep";
     verb->add_option("-o,--output", options->file,
                      "Write to this file: .csv, .jsonl, .sqlite, .md; one that holds the first rows is taken up again")

@@ -5,25 +5,27 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "roofline/ask/form.hpp"
+#include "roofline/ask/library.hpp"
 #include "roofline/core/problem.hpp"
 #include "roofline/predict/setup.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 
 /// An option whose value changes what must be lowered and prepared.
 struct SetupAxis {
     std::string column;               // "tp", "kv_cache_dtype", "memory.bandwidth"
-    std::string option;               // "--tp"; "--set"
+    std::string option;               // "tp"; "set"
     std::string path;                 // of --set: what stands before the equals sign
     std::vector<std::string> values;  // as typed
     bool numbers = false;
     bool deployment = false;
 
-    std::string argument(std::size_t value) const;
+    /// A key and a value of an option, as if it alone had been typed.
+    std::pair<std::string, std::string> argument(std::size_t value) const;
 };
 
 /// A number of the workload: points that differ in nothing else share everything that was prepared.
@@ -36,8 +38,8 @@ struct WorkAxis {
 
 class Grid {
   public:
-    /// `options`: those that ScenarioOptions added to the verb, after the command line was read.
-    static Result<Grid> read(const std::vector<CLI::Option*>& options);
+    /// `form`: what ScenarioOptions added, filled in; a text may hold a list or a range. The library is kept.
+    static Result<Grid> read(const Form& form, const Library& library);
 
     std::size_t rows() const { return rows_; }
     /// Consecutive rows that share a setup.
@@ -61,7 +63,11 @@ class Grid {
     std::string definition() const;
 
   private:
-    Result<predict::Setup> setup_of(const std::vector<std::string>& arguments) const;
+    /// A key and a value of an option.
+    using Argument = std::pair<std::string, std::string>;
+    Result<predict::Setup> setup_of(const std::vector<Argument>& arguments) const;
+
+    const Library* library_ = nullptr;
 
     std::vector<SetupAxis> setup_axes_;
     std::vector<WorkAxis> work_axes_;
@@ -69,4 +75,4 @@ class Grid {
     std::size_t rows_per_setup_ = 1;
 };
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

@@ -4,12 +4,12 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
-#include "roofline/cli/scenario_options.hpp"
+#include "roofline/ask/form.hpp"
+#include "roofline/ask/library.hpp"
+#include "roofline/ask/scenario_options.hpp"
 #include "roofline/serving/traffic.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 
 struct TrafficOptions {
     std::string rate;
@@ -33,10 +33,11 @@ struct TrafficOptions {
     bool captured = false;
     bool reserving = false;
 
-    void add_to(CLI::App& app);
+    void add_to(Form& form);
     /// Nothing of it was asked for.
     bool absent() const { return !saturated && rate.empty() && users.empty() && trace.empty(); }
-    Result<serving::Traffic> load(const ScenarioOptions& scenario, const predict::Setup& setup) const;
+    Result<serving::Traffic> load(const Library& library, const ScenarioOptions& scenario,
+                                  const predict::Setup& setup) const;
 };
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

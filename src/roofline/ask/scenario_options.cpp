@@ -1,14 +1,15 @@
-#include "roofline/cli/scenario_options.hpp"
+#include "roofline/ask/scenario_options.hpp"
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
-#include "roofline/cli/execution_options.hpp"
-#include "roofline/cli/load.hpp"
-#include "roofline/cli/output.hpp"
+#include "roofline/ask/execution_options.hpp"
+#include "roofline/ask/parse.hpp"
 #include "roofline/io/names.hpp"
 #include "roofline/model/lowering.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 namespace {
 
 constexpr double most_tokens = 1e9;
@@ -91,71 +92,68 @@ Result<predict::Workload> read_workload(const ScenarioOptions& options) {
 
 }  // namespace
 
-void ScenarioOptions::add_to(CLI::App& app) {
-    app.add_option("model,--model", model, "Built-in name, folder, config.json, .gguf or .safetensors")
-        ->type_name("MODEL");
-    app.add_option("device,--device", device, "Built-in name, device file, or `this`")->type_name("DEVICE");
-    app.add_option("--params", parameters,
-                   "Instead of MODEL: only the number of parameters is known, weights alone count")
-        ->type_name("N");
+void ScenarioOptions::add_to(Form& form) {
+    form.text("model,--model", model, "Built-in name, folder, config.json, .gguf or .safetensors").of_type("MODEL");
+    form.text("device,--device", device, "Built-in name, device file, or `this`").of_type("DEVICE");
+    form.text("--params", parameters, "Instead of MODEL: only the number of parameters is known, weights alone count")
+        .of_type("N");
     const char* work = "Workload";
-    app.add_option("-b,--batch", batch, "Sequences")->group(work)->capture_default_str()->type_name("N");
-    app.add_option("-p,--prompt,--input-len", prompt, "New tokens per sequence in prefill")
-        ->group(work)
-        ->capture_default_str()
-        ->type_name("N");
-    app.add_option("-c,--context", context, "Tokens in the KV cache when a token is decoded")
-        ->group(work)
-        ->capture_default_str()
-        ->type_name("N");
-    app.add_option("-n,--generate,--output-len", generate, "Tokens written per sequence")
-        ->group(work)
-        ->capture_default_str()
-        ->type_name("N");
-    app.add_option("--cached-prefix", cached, "Tokens before the prompt that are cached already")
-        ->group(work)
-        ->capture_default_str()
-        ->type_name("N");
-    app.add_option("--chunk", chunk, "Chunked prefill: prompt tokens beside a decode step")
-        ->group(work)
-        ->capture_default_str()
-        ->type_name("N");
-    app.add_option("--stage", stage, "Which steps to show")
-        ->group(work)
-        ->check(CLI::IsMember({"both", "prefill", "decode", "mixed"}))
-        ->capture_default_str();
+    form.text("-b,--batch", batch, "Sequences").in(work).shows_default().of_type("N");
+    form.text("-p,--prompt,--input-len", prompt, "New tokens per sequence in prefill")
+        .in(work)
+        .shows_default()
+        .of_type("N");
+    form.text("-c,--context", context, "Tokens in the KV cache when a token is decoded")
+        .in(work)
+        .shows_default()
+        .of_type("N");
+    form.text("-n,--generate,--output-len", generate, "Tokens written per sequence")
+        .in(work)
+        .shows_default()
+        .of_type("N");
+    form.text("--cached-prefix", cached, "Tokens before the prompt that are cached already")
+        .in(work)
+        .shows_default()
+        .of_type("N");
+    form.text("--chunk", chunk, "Chunked prefill: prompt tokens beside a decode step")
+        .in(work)
+        .shows_default()
+        .of_type("N");
+    form.text("--stage", stage, "Which steps to show")
+        .in(work)
+        .one_of({"both", "prefill", "decode", "mixed"})
+        .shows_default();
     const char* types = "Number types (default: what the checkpoint says)";
-    app.add_option("--dtype", dtype, "For weights, activations and KV cache")->group(types)->type_name("TYPE");
-    app.add_option("--weight-dtype", weight_dtype, "For weights: bf16, fp8, int4, nvfp4, mxfp4, q4_k_m ...")
-        ->group(types)
-        ->type_name("TYPE");
-    app.add_option("-q,--quantization", quantization,
-                   "Weights and, where the method quantises them, activations: fp8, int8, awq, nvfp4 ...")
-        ->group(types)
-        ->type_name("METHOD");
-    app.add_option("--activation-dtype", activation_dtype, "For activations")->group(types)->type_name("TYPE");
-    app.add_option("--kv-cache-dtype", kv_dtype, "For keys and values")->group(types)->type_name("TYPE");
+    form.text("--dtype", dtype, "For weights, activations and KV cache").in(types).of_type("TYPE");
+    form.text("--weight-dtype", weight_dtype, "For weights: bf16, fp8, int4, nvfp4, mxfp4, q4_k_m ...")
+        .in(types)
+        .of_type("TYPE");
+    form.text("-q,--quantization", quantization,
+              "Weights and, where the method quantises them, activations: fp8, int8, awq, nvfp4 ...")
+        .in(types)
+        .of_type("METHOD");
+    form.text("--activation-dtype", activation_dtype, "For activations").in(types).of_type("TYPE");
+    form.text("--kv-cache-dtype", kv_dtype, "For keys and values").in(types).of_type("TYPE");
     const char* how = "How it is computed";
-    app.add_option("--attention", attention,
-                   "Scores stay on the chip (flash) or go through memory (not for latent attention)")
-        ->group(how)
-        ->check(CLI::IsMember({"flash", "unfused"}))
-        ->capture_default_str();
-    app.add_option("--mla", latent, "Latent attention: absorbed, expanded, or each where it is better")
-        ->group(how)
-        ->check(CLI::IsMember({"auto", "absorbed", "expanded"}))
-        ->capture_default_str();
-    add_execution_options(app, profile, calibration);
-    deployment.add_to(app);
-    memory.add_to(app);
-    app.add_option("--set", settings,
-                   "Change a figure for this run: memory.bandwidth=2x, matrix.bf16=500TFLOP/s, num_hidden_layers=16")
-        ->group(how)
-        ->allow_extra_args(false)
-        ->type_name("PATH=VALUE|Nx");
+    form.text("--attention", attention,
+              "Scores stay on the chip (flash) or go through memory (not for latent attention)")
+        .in(how)
+        .one_of({"flash", "unfused"})
+        .shows_default();
+    form.text("--mla", latent, "Latent attention: absorbed, expanded, or each where it is better")
+        .in(how)
+        .one_of({"auto", "absorbed", "expanded"})
+        .shows_default();
+    add_execution_options(form, profile, calibration);
+    deployment.add_to(form);
+    memory.add_to(form);
+    form.texts("--set", settings,
+               "Change a figure for this run: memory.bandwidth=2x, matrix.bf16=500TFLOP/s, num_hidden_layers=16")
+        .in(how)
+        .of_type("PATH=VALUE|Nx");
 }
 
-Result<predict::Setup> ScenarioOptions::setup(bool with_settings) const {
+Result<predict::Setup> ScenarioOptions::setup(const Library& library, bool with_settings) const {
     std::vector<io::Setting> changes;
     for (const std::string& text : settings) {
         auto setting = io::parse_setting(text);
@@ -178,8 +176,8 @@ Result<predict::Setup> ScenarioOptions::setup(bool with_settings) const {
     const auto types = choose_types(*this);
     if (!types) return std::unexpected(types.error());
     setup.types = *types;
-    auto loaded_device = load_device(device_name);
-    if (!loaded_device && !model_name.empty() && load_device(model_name)) {
+    auto loaded_device = library.device(device_name);
+    if (!loaded_device && !model_name.empty() && library.device(model_name)) {
         return fail(fmt::format("{} is a device: the order is MODEL DEVICE", model_name));
     }
     if (!loaded_device) return std::unexpected(loaded_device.error());
@@ -191,14 +189,14 @@ Result<predict::Setup> ScenarioOptions::setup(bool with_settings) const {
     auto spread = deployment.load(setup.device);
     if (!spread) return std::unexpected(spread.error());
     setup.lowering.deployment = *spread;
-    auto rules = memory.load();
+    auto rules = memory.load(library);
     if (!rules) return std::unexpected(rules.error());
     setup.memory = std::move(*rules);
     if (attention == "unfused") setup.lowering.scores = model::AttentionScores::in_memory;
     if (latent == "absorbed") setup.lowering.latent = model::LatentMode::absorbed;
     if (latent == "expanded") setup.lowering.latent = model::LatentMode::expanded;
 
-    auto execution = load_execution(profile, calibration, setup.device);
+    auto execution = library.execution(profile, calibration, setup.device);
     if (!execution) return std::unexpected(execution.error());
     setup.execution = std::move(*execution);
 
@@ -216,14 +214,18 @@ Result<predict::Setup> ScenarioOptions::setup(bool with_settings) const {
         return setup;
     }
 
-    const io::ConfigEdit edit = [&](io::Json& config) -> Result<void> {
-        for (const io::Setting& setting : changes) {
-            if (io::is_device_path(setting.path)) continue;
-            if (auto done = io::apply(setting, config); !done) return done;
-        }
-        return {};
-    };
-    auto loaded = load_model(model_name, edit);
+    io::ConfigEdit edit;  // empty where nothing of the model is changed: then it may be one that was read before
+    if (std::any_of(changes.begin(), changes.end(),
+                    [](const io::Setting& setting) { return !io::is_device_path(setting.path); })) {
+        edit = [&](io::Json& config) -> Result<void> {
+            for (const io::Setting& setting : changes) {
+                if (io::is_device_path(setting.path)) continue;
+                if (auto done = io::apply(setting, config); !done) return done;
+            }
+            return {};
+        };
+    }
+    auto loaded = library.model(model_name, edit);
     if (!loaded) return std::unexpected(loaded.error());
     setup.model_name = loaded->name;
     setup.model_title = loaded->title;
@@ -235,8 +237,8 @@ Result<predict::Setup> ScenarioOptions::setup(bool with_settings) const {
     return setup;
 }
 
-Result<predict::Scenario> ScenarioOptions::load(bool with_settings) const {
-    const auto asked = setup(with_settings);
+Result<predict::Scenario> ScenarioOptions::load(const Library& library, bool with_settings) const {
+    const auto asked = setup(library, with_settings);
     if (!asked) return std::unexpected(asked.error());
     auto scenario = predict::realise(*asked);
     if (!scenario) return scenario;
@@ -246,4 +248,4 @@ Result<predict::Scenario> ScenarioOptions::load(bool with_settings) const {
     return scenario;
 }
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

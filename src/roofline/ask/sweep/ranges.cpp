@@ -1,4 +1,4 @@
-#include "roofline/cli/sweep/ranges.hpp"
+#include "roofline/ask/sweep/ranges.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -9,7 +9,7 @@
 
 #include "roofline/io/tensors.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 namespace {
 
 constexpr std::uint64_t most_values = 1'000'000;
@@ -103,4 +103,4 @@ Result<std::vector<std::string>> parse_ranges(std::string_view option, std::stri
     return parse(option, text, /*ranges=*/true);
 }
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

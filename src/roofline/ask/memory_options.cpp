@@ -1,33 +1,31 @@
-#include "roofline/cli/memory_options.hpp"
+#include "roofline/ask/memory_options.hpp"
 
 #include <tuple>
 
 #include <fmt/format.h>
 
-#include "roofline/cli/files.hpp"
-#include "roofline/cli/output.hpp"
+#include "roofline/ask/parse.hpp"
 #include "roofline/io/engine_file.hpp"
+#include "roofline/io/tensors.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 
-void MemoryFlags::add_to(CLI::App& app) {
+void MemoryFlags::add_to(Form& form) {
     const char* group = "Memory (default: what the model needs)";
-    app.add_option("--engine", engine,
-                   fmt::format("Who shares out the memory: {}, or a file", fmt::join(io::builtin_engine_names(), ", ")))
-        ->group(group)
-        ->type_name("NAME");
-    app.add_option("--gpu-memory-utilization", utilisation, "Share of the memory that the engine may take")
-        ->group(group)
-        ->type_name("SHARE");
-    app.add_option("--block-size", block, "Tokens in a block of the KV cache")->group(group)->type_name("N");
-    app.add_option("--max-model-len", longest, "Longest context the engine is started for")
-        ->group(group)
-        ->type_name("N");
-    app.add_option("--max-num-seqs", sequences, "Sequences that run at once, at most")->group(group)->type_name("N");
-    app.add_option("--max-num-batched-tokens", step_tokens, "Tokens of a step, at most")->group(group)->type_name("N");
+    form.text("--engine", engine,
+              fmt::format("Who shares out the memory: {}, or a file", fmt::join(io::builtin_engine_names(), ", ")))
+        .in(group)
+        .of_type("NAME");
+    form.text("--gpu-memory-utilization", utilisation, "Share of the memory that the engine may take")
+        .in(group)
+        .of_type("SHARE");
+    form.text("--block-size", block, "Tokens in a block of the KV cache").in(group).of_type("N");
+    form.text("--max-model-len", longest, "Longest context the engine is started for").in(group).of_type("N");
+    form.text("--max-num-seqs", sequences, "Sequences that run at once, at most").in(group).of_type("N");
+    form.text("--max-num-batched-tokens", step_tokens, "Tokens of a step, at most").in(group).of_type("N");
 }
 
-Result<std::optional<predict::MemoryOptions>> MemoryFlags::load() const {
+Result<std::optional<predict::MemoryOptions>> MemoryFlags::load(const Library& library) const {
     const bool asked =
         !utilisation.empty() || !block.empty() || !longest.empty() || !sequences.empty() || !step_tokens.empty();
     if (engine.empty() && !asked) return std::optional<predict::MemoryOptions>();
@@ -35,10 +33,11 @@ Result<std::optional<predict::MemoryOptions>> MemoryFlags::load() const {
     // Flags of an engine without its name are vLLM's, whose names they are.
     const std::string named = engine.empty() ? "vllm" : engine;
     Result<predict::EngineRules> rules = fail("");
-    if (exists(named) && named.ends_with(".json")) {
-        const auto text = read_text(named);
+    if (named.ends_with(".json")) {
+        const auto text = library.file(named);
         if (!text) return std::unexpected(text.error());
-        rules = io::read_engine(*text, named);
+        if (!*text) return fail(fmt::format("--engine: {}: no such file", io::printable(named)));
+        rules = io::read_engine(**text, named);
     } else {
         rules = io::builtin_engine(named);
     }
@@ -64,4 +63,4 @@ Result<std::optional<predict::MemoryOptions>> MemoryFlags::load() const {
     return std::optional(options);
 }
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

@@ -1,4 +1,4 @@
-#include "roofline/cli/sweep/rows.hpp"
+#include "roofline/ask/sweep/rows.hpp"
 
 #include <array>
 #include <bit>
@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace roofline::cli {
+namespace roofline::ask {
 namespace {
 
 /// One line stays one line, and a cell one cell, whatever a file's name holds.
@@ -366,4 +366,4 @@ void RowWriter::compute_segment(std::size_t segment, std::string& text) {
     });
 }
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

@@ -8,7 +8,7 @@
 
 #include "roofline/core/problem.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 
 /// What a column is computed from. Columns of one source stand together and are computed together.
 enum class Source { deployment, fit, prefill, mixed, decode, request, problem };
@@ -57,4 +57,4 @@ std::span<const MetricColumn> all_metrics();
 /// Names, beginnings of names up to an underscore (`decode`, `decode_expected`), or `all`. The problem is always told.
 Result<std::vector<MetricColumn>> choose_metrics(const std::string& list);
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

@@ -1,14 +1,13 @@
-#include "roofline/cli/traffic_options.hpp"
+#include "roofline/ask/traffic_options.hpp"
 
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "roofline/cli/files.hpp"
-#include "roofline/cli/output.hpp"
+#include "roofline/ask/parse.hpp"
 #include "roofline/io/tensors.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 namespace {
 
 /// Nothing, or a time with its unit.
@@ -27,38 +26,38 @@ Result<double> parse_part(const char* option, const std::string& text) {
 
 }  // namespace
 
-void TrafficOptions::add_to(CLI::App& app) {
+void TrafficOptions::add_to(Form& form) {
     const char* group = "Under load (--prompt and --generate are the requests' lengths)";
-    const auto option = [&](const char* names, std::string& target, const char* help, const char* type) {
-        return app.add_option(names, target, help)->group(group)->type_name(type);
+    const auto option = [&](const char* names, std::string& target, const char* help, const char* type) -> Option& {
+        return form.text(names, target, help).in(group).of_type(type);
     };
-    app.add_flag("--saturated", saturated, "There is always another request waiting")->group(group);
+    form.flag("--saturated", saturated, "There is always another request waiting").in(group);
     option("--rate,--request-rate", rate, "Requests a second", "R");
     option("--concurrency,--max-concurrency", users, "Users who each ask again when they are answered", "N");
     option("--trace", trace, "Requests from a file: arrival,prompt,output a line", "FILE");
     option("--prompts", prompts, "Prompt lengths: 1024, 100-2000, normal:512,0.3, lognormal:512,1.2, 128*3,4096*1",
            "LENGTHS");
     option("--outputs", outputs, "Output lengths, likewise", "LENGTHS");
-    app.add_flag("--simulate", simulate, "Also simulate: percentiles")->group(group);
-    option("--seed", seed, "Of the simulation", "N")->capture_default_str();
-    option("--requests", requests, "Simulated requests, after a warm-up", "N")->capture_default_str();
-    option("--prefix-hit-rate", hit_rate, "Share of prompt tokens found in the cache", "SHARE")->capture_default_str();
-    option("--common-prefix", common_prefix, "Tokens that all prompts begin with", "N")->capture_default_str();
-    option("--host-time", host_request, "Host time per request: tokeniser, HTTP", "TIME")->capture_default_str();
-    option("--host-time-per-step", host_step, "Host time per step: scheduler, sampling", "TIME")->capture_default_str();
-    option("--samples,--n", samples, "Outputs of each request over one prompt", "N")->capture_default_str();
+    form.flag("--simulate", simulate, "Also simulate: percentiles").in(group);
+    option("--seed", seed, "Of the simulation", "N").shows_default();
+    option("--requests", requests, "Simulated requests, after a warm-up", "N").shows_default();
+    option("--prefix-hit-rate", hit_rate, "Share of prompt tokens found in the cache", "SHARE").shows_default();
+    option("--common-prefix", common_prefix, "Tokens that all prompts begin with", "N").shows_default();
+    option("--host-time", host_request, "Host time per request: tokeniser, HTTP", "TIME").shows_default();
+    option("--host-time-per-step", host_step, "Host time per step: scheduler, sampling", "TIME").shows_default();
+    option("--samples,--n", samples, "Outputs of each request over one prompt", "N").shows_default();
     option("--speculate", speculate,
            "Speculative decoding: tokens proposed, chance that one is right, cost of drafting as a share of a step",
            "K,ALPHA[,SHARE]");
     option("--draft-model", draft, "A model that drafts, on the same devices, instead of a share", "MODEL");
-    option("--prefill-replicas", prefill_replicas, "Disaggregate: replicas that only do prompts", "N")
-        ->capture_default_str();
-    app.add_flag("--captured-graphs", captured, "Pad batches to the sizes that engines capture")->group(group);
-    app.add_flag("--reserve", reserving, "Admit a request only when its whole output will fit")->group(group);
+    option("--prefill-replicas", prefill_replicas, "Disaggregate: replicas that only do prompts", "N").shows_default();
+    form.flag("--captured-graphs", captured, "Pad batches to the sizes that engines capture").in(group);
+    form.flag("--reserve", reserving, "Admit a request only when its whole output will fit").in(group);
     option("--price", price, "Of one device and hour, in any currency", "X");
 }
 
-Result<serving::Traffic> TrafficOptions::load(const ScenarioOptions& scenario, const predict::Setup& setup) const {
+Result<serving::Traffic> TrafficOptions::load(const Library& library, const ScenarioOptions& scenario,
+                                              const predict::Setup& setup) const {
     serving::Traffic traffic;
     const int asked = static_cast<int>(saturated) + static_cast<int>(!rate.empty()) + static_cast<int>(!users.empty()) +
                       static_cast<int>(!trace.empty());
@@ -76,9 +75,10 @@ Result<serving::Traffic> TrafficOptions::load(const ScenarioOptions& scenario, c
     traffic.mix.prompt = serving::Lengths::fixed(setup.workload.prompt);
     traffic.mix.output = serving::Lengths::fixed(setup.workload.generate);
     if (!trace.empty()) {
-        const auto text = read_text(trace);
+        const auto text = library.file(trace);
         if (!text) return std::unexpected(text.error());
-        auto read = serving::parse_trace(*text, trace);
+        if (!*text) return fail(fmt::format("{}: no such file", io::printable(trace)));
+        auto read = serving::parse_trace(**text, trace);
         if (!read) return std::unexpected(read.error());
         traffic.mix.trace = std::move(*read);
         traffic.load = serving::Load::trace();
@@ -133,7 +133,7 @@ Result<serving::Traffic> TrafficOptions::load(const ScenarioOptions& scenario, c
         if (speculate.empty()) return fail("--draft-model: expected --speculate K,ALPHA beside it");
         ScenarioOptions other = scenario;
         other.model = draft;
-        auto loaded = other.load();
+        auto loaded = other.load(library);
         if (!loaded) return std::unexpected(loaded.error());
         traffic.draft = std::move(*loaded);
     }
@@ -159,4 +159,4 @@ Result<serving::Traffic> TrafficOptions::load(const ScenarioOptions& scenario, c
     return traffic;
 }
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

@@ -3,13 +3,12 @@
 
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "roofline/ask/form.hpp"
 #include "roofline/core/device.hpp"
 #include "roofline/core/problem.hpp"
 #include "roofline/model/deployment.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 
 struct DeploymentOptions {
     std::string tensor = "1";
@@ -30,8 +29,8 @@ struct DeploymentOptions {
     bool sequence_parallel = false;
     bool two_batches = false;
 
-    void add_to(CLI::App& app);
+    void add_to(Form& form);
     Result<model::Deployment> load(const Device& device) const;
 };
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

@@ -1,11 +1,11 @@
-#include "roofline/cli/deployment_options.hpp"
+#include "roofline/ask/deployment_options.hpp"
 
 #include <fmt/format.h>
 
-#include "roofline/cli/output.hpp"
+#include "roofline/ask/parse.hpp"
 #include "roofline/io/tensors.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 namespace {
 
 constexpr double most_devices = 100'000.0;
@@ -20,50 +20,49 @@ Result<double> parse_share(const char* option, const std::string& text) {
 
 }  // namespace
 
-void DeploymentOptions::add_to(CLI::App& app) {
+void DeploymentOptions::add_to(Form& form) {
     const char* group = "Deployment";
-    const auto number = [&](const char* names, std::string& target, const char* help) {
-        return app.add_option(names, target, help)->group(group)->type_name("N");
+    const auto number = [&](const char* names, std::string& target, const char* help) -> Option& {
+        return form.text(names, target, help).in(group).of_type("N");
     };
-    number("--tp,--tensor-parallel-size", tensor, "Devices that share every head and matrix")->capture_default_str();
-    number("--pp,--pipeline-parallel-size", pipeline, "Stages that hold consecutive layers")->capture_default_str();
+    number("--tp,--tensor-parallel-size", tensor, "Devices that share every head and matrix").shows_default();
+    number("--pp,--pipeline-parallel-size", pipeline, "Stages that hold consecutive layers").shows_default();
     number("--dp,--data-parallel-size", data,
            "Copies that serve their own sequences; with spread experts, attention groups that share the experts")
-        ->capture_default_str();
-    number("--cp,--context-parallel-size", context, "Devices that share every sequence")->capture_default_str();
-    app.add_flag("--enable-expert-parallel", spread_experts, "Whole experts on each device instead of a slice of all")
-        ->group(group);
+        .shows_default();
+    number("--cp,--context-parallel-size", context, "Devices that share every sequence").shows_default();
+    form.flag("--enable-expert-parallel", spread_experts, "Whole experts on each device instead of a slice of all")
+        .in(group);
     number("--ep,--expert-parallel-size", experts,
            "Devices that whole experts are spread over; the rest of tensor x data cuts each of them");
-    app.add_flag("--enable-attention-dp", attention_data_parallel,
-                 "The tensor ranks attend to their own sequences and share only the experts")
-        ->group(group);
-    app.add_flag("--sequence-parallel", sequence_parallel, "Norms and sums are split by tokens over the tensor ranks")
-        ->group(group);
+    form.flag("--enable-attention-dp", attention_data_parallel,
+              "The tensor ranks attend to their own sequences and share only the experts")
+        .in(group);
+    form.flag("--sequence-parallel", sequence_parallel, "Norms and sums are split by tokens over the tensor ranks")
+        .in(group);
     number("--devices,--num-devices", devices, "Devices there are: a deployment that needs more is refused");
     number("--node-size,--devices-per-node", node, "Devices in a node (default: what the peer link joins, or 8)");
-    app.add_option("--expert-imbalance", imbalance, "Tokens of the busiest expert device over the mean")
-        ->group(group)
-        ->capture_default_str()
-        ->type_name("X");
-    number("--redundant-experts", redundant, "Copies of busy experts, in all")->capture_default_str();
-    app.add_option("--dispatch-dtype", dispatch, "In what tokens travel to experts, e.g. fp8 (default: as they are)")
-        ->group(group)
-        ->type_name("TYPE");
-    app.add_option("--overlap", overlap, "Share of communication that hides behind computing")
-        ->group(group)
-        ->capture_default_str()
-        ->type_name("SHARE");
-    app.add_flag("--two-batch-overlap", two_batches, "Half a batch computes while the other half communicates")
-        ->group(group);
-    app.add_option("--offload-weights", host_weights, "Share of the layers' weights kept in the host's memory")
-        ->group(group)
-        ->capture_default_str()
-        ->type_name("SHARE");
-    app.add_option("--offload-kv", host_kv, "Share of the KV cache kept in the host's memory")
-        ->group(group)
-        ->capture_default_str()
-        ->type_name("SHARE");
+    form.text("--expert-imbalance", imbalance, "Tokens of the busiest expert device over the mean")
+        .in(group)
+        .shows_default()
+        .of_type("X");
+    number("--redundant-experts", redundant, "Copies of busy experts, in all").shows_default();
+    form.text("--dispatch-dtype", dispatch, "In what tokens travel to experts, e.g. fp8 (default: as they are)")
+        .in(group)
+        .of_type("TYPE");
+    form.text("--overlap", overlap, "Share of communication that hides behind computing")
+        .in(group)
+        .shows_default()
+        .of_type("SHARE");
+    form.flag("--two-batch-overlap", two_batches, "Half a batch computes while the other half communicates").in(group);
+    form.text("--offload-weights", host_weights, "Share of the layers' weights kept in the host's memory")
+        .in(group)
+        .shows_default()
+        .of_type("SHARE");
+    form.text("--offload-kv", host_kv, "Share of the KV cache kept in the host's memory")
+        .in(group)
+        .shows_default()
+        .of_type("SHARE");
 }
 
 Result<model::Deployment> DeploymentOptions::load(const Device& device) const {
@@ -133,4 +132,4 @@ Result<model::Deployment> DeploymentOptions::load(const Device& device) const {
     return result;
 }
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

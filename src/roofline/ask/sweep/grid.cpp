@@ -1,16 +1,15 @@
-#include "roofline/cli/sweep/grid.hpp"
+#include "roofline/ask/sweep/grid.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
-#include "roofline/cli/files.hpp"
-#include "roofline/cli/output.hpp"
-#include "roofline/cli/scenario_options.hpp"
-#include "roofline/cli/sweep/ranges.hpp"
+#include "roofline/ask/parse.hpp"
+#include "roofline/ask/scenario_options.hpp"
+#include "roofline/ask/sweep/ranges.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 namespace {
 
 constexpr std::size_t most_rows = 1'000'000'000'000;
@@ -43,16 +42,11 @@ std::string column_of(std::string name) {
     return name;
 }
 
-bool takes_numbers(const CLI::Option& option) {
-    const std::string type = option.get_type_name();
-    return type == "N" || type == "X" || type == "SHARE";
-}
-
 /// A file's name may have commas in it.
-Result<std::vector<std::string>> values_of(const CLI::Option& option, const std::string& name,
+Result<std::vector<std::string>> values_of(const Option& option, const Library& library, const std::string& name,
                                            const std::string& text) {
-    if (takes_numbers(option)) return parse_ranges(name, text);
-    if (exists(text)) return std::vector<std::string>{text};
+    if (option.takes_numbers()) return parse_ranges(name, text);
+    if (library.has_file(text)) return std::vector<std::string>{text};
     return parse_list(name, text);
 }
 
@@ -74,7 +68,7 @@ Result<std::vector<double>> work_values(const WorkOption& known, const std::vect
 /// `--set memory.bandwidth=1x,2x`: the path is the axis.
 Result<SetupAxis> setting_axis(const std::string& text) {
     const std::size_t equals = text.find('=');
-    SetupAxis axis{.column = text.substr(0, equals), .option = "--set", .path = text.substr(0, equals), .values = {}};
+    SetupAxis axis{.column = text.substr(0, equals), .option = "set", .path = text.substr(0, equals), .values = {}};
     if (equals == std::string::npos) {
         axis.path.clear();
         axis.values = {text};  // whoever reads --set says what is wrong with it
@@ -86,45 +80,38 @@ Result<SetupAxis> setting_axis(const std::string& text) {
     return axis;
 }
 
-std::string first_line(const std::string& text) {
-    return text.substr(0, text.find('\n'));
-}
-
 }  // namespace
 
-std::string SetupAxis::argument(std::size_t value) const {
-    if (!path.empty()) return fmt::format("{}={}={}", option, path, values[value]);
-    return fmt::format("{}={}", option, values[value]);
+std::pair<std::string, std::string> SetupAxis::argument(std::size_t value) const {
+    return {option, path.empty() ? values[value] : path + "=" + values[value]};
 }
 
-Result<Grid> Grid::read(const std::vector<CLI::Option*>& options) {
+Result<Grid> Grid::read(const Form& form, const Library& library) {
     Grid grid;
+    grid.library_ = &library;
     const auto given = [&](std::string_view name) {
-        return std::any_of(options.begin(), options.end(), [&](const CLI::Option* option) {
-            return !option->get_lnames().empty() && option->get_lnames().front() == name && option->count() > 0;
-        });
+        return std::any_of(form.options().begin(), form.options().end(),
+                           [&](const Option& option) { return option.key() == name && option.given; });
     };
     // `--params 8e9 h100-sxm`: the one position that is filled is then the device's.
     const bool device_first = given("params") && !given("device");
     const ScenarioOptions usual;
-    for (const CLI::Option* option : options) {
-        if (option->get_lnames().empty()) continue;
-        const std::string& name = option->get_lnames().front();
+    for (const Option& option : form.options()) {
+        const std::string name = option.key();
         const std::string spelt = "--" + name;
         if (const WorkOption* known = work_option(name)) {
-            const std::string text = option->count() > 0 ? option->results().front() : usual.*(known->text);
-            const auto texts = values_of(*option, spelt, text);
+            const std::string text = option.given ? *option.text : usual.*(known->text);
+            const auto texts = values_of(option, library, spelt, text);
             if (!texts) return std::unexpected(texts.error());
             auto values = work_values(*known, *texts);
             if (!values) return std::unexpected(values.error());
             const bool always = name == "batch" || name == "prompt" || name == "context";
-            grid.work_axes_.push_back(
-                {column_of(name), known->field, std::move(*values), always || option->count() > 0});
+            grid.work_axes_.push_back({column_of(name), known->field, std::move(*values), always || option.given});
             continue;
         }
-        if (option->count() == 0 || name == "stage") continue;
+        if (!option.given || name == "stage") continue;
         if (name == "set") {
-            for (const std::string& text : option->results()) {
+            for (const std::string& text : *option.texts) {
                 auto axis = setting_axis(text);
                 if (!axis) return std::unexpected(axis.error());
                 grid.setup_axes_.push_back(std::move(*axis));
@@ -133,10 +120,10 @@ Result<Grid> Grid::read(const std::vector<CLI::Option*>& options) {
         }
         SetupAxis axis;
         axis.column = column_of(device_first && name == "model" ? "device" : name);
-        axis.option = spelt;
-        axis.numbers = takes_numbers(*option);
-        axis.deployment = option->get_group() == "Deployment";
-        auto values = values_of(*option, spelt, option->results().front());  // of a flag: true
+        axis.option = name;
+        axis.numbers = option.takes_numbers();
+        axis.deployment = option.group == "Deployment";
+        auto values = values_of(option, library, spelt, option.flag != nullptr ? "true" : *option.text);
         if (!values) return std::unexpected(values.error());
         axis.values = std::move(*values);
         grid.setup_axes_.push_back(std::move(axis));
@@ -168,21 +155,19 @@ std::vector<std::size_t> Grid::setup_values(std::size_t setup) const {
 
 Result<predict::Setup> Grid::setup(std::size_t setup) const {
     const std::vector<std::size_t> values = setup_values(setup);
-    std::vector<std::string> arguments;
+    std::vector<Argument> arguments;
     for (std::size_t i = 0; i < values.size(); ++i) arguments.push_back(setup_axes_[i].argument(values[i]));
     return setup_of(arguments);
 }
 
-Result<predict::Setup> Grid::setup_of(const std::vector<std::string>& arguments) const {
-    CLI::App app;
+Result<predict::Setup> Grid::setup_of(const std::vector<Argument>& arguments) const {
+    Form form;
     ScenarioOptions options;
-    options.add_to(app);
-    try {
-        app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 wants the last one first
-    } catch (const CLI::ParseError& error) {
-        return fail(first_line(error.what()));
+    options.add_to(form);
+    for (const auto& [key, value] : arguments) {
+        if (auto done = form.find(key)->take(value); !done) return std::unexpected(done.error());
     }
-    return options.setup();
+    return options.setup(*library_);
 }
 
 void Grid::fill(std::size_t row, predict::Workload& workload) const {
@@ -197,7 +182,7 @@ void Grid::fill(std::size_t row, predict::Workload& workload) const {
 Result<void> Grid::check_values() const {
     // How many devices there are and how a model is cut goes together or not; everything else stands by itself.
     const auto alone = [&](const SetupAxis* checked, std::size_t value, const SetupAxis* devices, std::size_t device) {
-        std::vector<std::string> arguments;
+        std::vector<Argument> arguments;
         for (const SetupAxis& axis : setup_axes_) {
             if (&axis == checked) {
                 arguments.push_back(axis.argument(value));
@@ -230,9 +215,9 @@ Result<void> Grid::check_values() const {
 std::string Grid::definition() const {
     std::string text;
     for (const SetupAxis& axis : setup_axes_)
-        text += fmt::format("{} {}:{};", axis.option, axis.path, fmt::join(axis.values, ","));
+        text += fmt::format("--{} {}:{};", axis.option, axis.path, fmt::join(axis.values, ","));
     for (const WorkAxis& axis : work_axes_) text += fmt::format("{}:{};", axis.column, fmt::join(axis.values, ","));
     return text;
 }
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

@@ -1,10 +1,10 @@
 // Lists and ranges as they are typed. The expected values are written out by hand.
-#include "roofline/cli/sweep/ranges.hpp"
+#include "roofline/ask/sweep/ranges.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace roofline::cli {
+namespace roofline::ask {
 namespace {
 
 using ::testing::ElementsAre;
@@ -81,4 +81,4 @@ TEST(Ranges, ThereIsAnEndToThem) {
 }
 
 }  // namespace
-}  // namespace roofline::cli
+}  // namespace roofline::ask

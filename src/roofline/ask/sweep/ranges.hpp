@@ -7,7 +7,7 @@
 
 #include "roofline/core/problem.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 
 /// The values of a list, in the order they are written, each once. An empty one is refused.
 Result<std::vector<std::string>> parse_list(std::string_view option, std::string_view text);
@@ -16,4 +16,4 @@ Result<std::vector<std::string>> parse_list(std::string_view option, std::string
 /// itself knows what it takes.
 Result<std::vector<std::string>> parse_ranges(std::string_view option, std::string_view text);
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

@@ -4,12 +4,12 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "roofline/ask/form.hpp"
+#include "roofline/ask/library.hpp"
 #include "roofline/core/problem.hpp"
 #include "roofline/predict/engine.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 
 struct MemoryFlags {
     std::string engine;
@@ -19,9 +19,9 @@ struct MemoryFlags {
     std::string sequences;
     std::string step_tokens;
 
-    void add_to(CLI::App& app);
+    void add_to(Form& form);
     /// Empty: no engine was named, and the fit is what the model needs.
-    Result<std::optional<predict::MemoryOptions>> load() const;
+    Result<std::optional<predict::MemoryOptions>> load(const Library& library) const;
 };
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

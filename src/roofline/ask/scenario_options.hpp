@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
-#include "roofline/cli/deployment_options.hpp"
-#include "roofline/cli/memory_options.hpp"
+#include "roofline/ask/deployment_options.hpp"
+#include "roofline/ask/form.hpp"
+#include "roofline/ask/library.hpp"
+#include "roofline/ask/memory_options.hpp"
 #include "roofline/core/problem.hpp"
 #include "roofline/io/settings.hpp"
 #include "roofline/predict/setup.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 
 struct ScenarioOptions {
     std::string model;
@@ -38,10 +38,10 @@ struct ScenarioOptions {
     DeploymentOptions deployment;
     MemoryFlags memory;
 
-    void add_to(CLI::App& app);
+    void add_to(Form& form);
     /// `with_settings` false: the same question without --set.
-    Result<predict::Setup> setup(bool with_settings = true) const;
-    Result<predict::Scenario> load(bool with_settings = true) const;
+    Result<predict::Setup> setup(const Library& library, bool with_settings = true) const;
+    Result<predict::Scenario> load(const Library& library, bool with_settings = true) const;
 };
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

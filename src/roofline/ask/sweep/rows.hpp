@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "roofline/cli/sweep/columns.hpp"
-#include "roofline/cli/sweep/grid.hpp"
+#include "roofline/ask/sweep/columns.hpp"
+#include "roofline/ask/sweep/grid.hpp"
 #include "roofline/predict/report.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 
 /// `cells`: plain values between separators that no value holds, for tables and databases.
 enum class Spelling { csv, jsonl, cells };
@@ -59,4 +59,4 @@ class RowWriter {
     std::vector<std::unique_ptr<Memo>> memos_;
 };
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

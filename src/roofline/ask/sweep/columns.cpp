@@ -1,14 +1,14 @@
-#include "roofline/cli/sweep/columns.hpp"
+#include "roofline/ask/sweep/columns.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "roofline/cli/sweep/ranges.hpp"
+#include "roofline/ask/sweep/ranges.hpp"
 #include "roofline/io/names.hpp"
 #include "roofline/io/tensors.hpp"
 
-namespace roofline::cli {
+namespace roofline::ask {
 namespace {
 
 std::vector<MetricColumn> list_metrics() {
@@ -89,4 +89,4 @@ Result<std::vector<MetricColumn>> choose_metrics(const std::string& list) {
     return chosen;
 }
 
-}  // namespace roofline::cli
+}  // namespace roofline::ask

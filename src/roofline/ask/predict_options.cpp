@@ -1,0 +1,35 @@
+#include "roofline/ask/predict_options.hpp"
+
+#include "roofline/io/load_json.hpp"
+
+namespace roofline::ask {
+
+void PredictOptions::add_to(Form& form) {
+    scenario.add_to(form);
+    traffic.add_to(form);
+}
+
+Result<Predicted> PredictOptions::answer(const Library& library) const {
+    auto loaded = scenario.load(library);
+    if (!loaded) return std::unexpected(loaded.error());
+    Predicted predicted{std::move(*loaded), {}, std::nullopt};
+    predicted.report = predict::predict(predicted.scenario);
+    if (traffic.absent()) return predicted;
+    const auto setup = scenario.setup(library);
+    if (!setup) return std::unexpected(setup.error());
+    auto asked = traffic.load(library, scenario, *setup);
+    if (!asked) return std::unexpected(asked.error());
+    if (!predicted.report.fit.fits) return predicted;
+    auto answered = serving::answer(predicted.scenario, *asked);
+    if (!answered) return std::unexpected(answered.error());
+    predicted.load = UnderLoad{std::move(*asked), std::move(*answered)};
+    return predicted;
+}
+
+io::OrderedJson predicted_json(const Predicted& predicted, const io::RunInfo& run) {
+    io::OrderedJson json = io::report_json(predicted.scenario, predicted.report, run);
+    if (predicted.load) json["load"] = io::load_json(predicted.load->traffic, predicted.load->answer);
+    return json;
+}
+
+}  // namespace roofline::ask

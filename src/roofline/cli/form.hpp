@@ -1,0 +1,21 @@
+// The options of a question (ask/form.hpp) as flags of the command line, and this machine as the library that questions
+// look things up in.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "roofline/ask/form.hpp"
+#include "roofline/ask/library.hpp"
+
+namespace roofline::cli {
+
+/// Whether an option may hold a list: then its values are checked one by one by whoever takes it apart.
+enum class Lists { refused, welcome };
+
+/// `form` must outlive the parsing.
+void add_to(CLI::App& app, ask::Form& form, Lists lists = Lists::refused);
+
+/// Built-in names, and files as load.hpp finds them. Remembers constants it has read; safe for many threads.
+const ask::Library& this_machine();
+
+}  // namespace roofline::cli
