@@ -9,9 +9,8 @@ if(NOT GTest_FOUND)
     message(STATUS "GoogleTest not found: no roofline_tests")
 endif()
 
-# The rooms in one executable; the command line, which runs the program itself, in another.
-function(roofline_test_executable NAME)
-    add_executable(${NAME} ${ARGN})
+# How tests are compiled: all alike, so that slow headers are compiled once for all of them.
+function(roofline_compile_as_test NAME)
     target_include_directories(${NAME} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${NAME} PRIVATE
         roofline_assess roofline_render roofline_io roofline_decide roofline_serving roofline_predict roofline_model
@@ -23,7 +22,20 @@ function(roofline_test_executable NAME)
     endif()
     # Optimising tests costs minutes of building and saves no time in running them.
     target_compile_options(${NAME} PRIVATE -O0)
-    target_precompile_headers(${NAME} PRIVATE ${ROOFLINE_SLOW_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
+endfunction()
+
+if(GTest_FOUND)
+    file(CONFIGURE OUTPUT "${ROOFLINE_GENERATED_DIR}/test_headers.cpp" CONTENT "// Slow headers, for all tests.\n" @ONLY)
+    add_library(roofline_test_headers OBJECT "${ROOFLINE_GENERATED_DIR}/test_headers.cpp")
+    roofline_compile_as_test(roofline_test_headers)
+    target_precompile_headers(roofline_test_headers PRIVATE ${ROOFLINE_SLOW_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
+endif()
+
+# The rooms inside in one executable; those outside in one each; the command line, which runs the program, in another.
+function(roofline_test_executable NAME)
+    add_executable(${NAME} ${ARGN})
+    roofline_compile_as_test(${NAME})
+    target_precompile_headers(${NAME} REUSE_FROM roofline_test_headers)
     if(ROOFLINE_SANITIZE)
         # A process a test is pleasant to work with; starting a sanitized one takes longer than most tests.
         set(shards 8)
@@ -64,6 +76,9 @@ if(GTest_FOUND)
             roofline_test_executable(roofline_${room}_tests ${sources})
             target_link_libraries(roofline_${room}_tests PRIVATE roofline_${room})
             add_dependencies(roofline_outer_tests roofline_${room}_tests)
+            if(room STREQUAL "serve" AND TARGET roofline_http)
+                add_dependencies(roofline_serve_tests roofline_http)
+            endif()
         endif()
     endforeach()
     if(TARGET roofline AND ROOFLINE_CLI_TEST_SOURCES)

@@ -60,16 +60,16 @@ TEST(Ask, AModelMayComeWithTheQuestion) {
                                {"options", {{"model", "mine/config.json"}, {"device", "h100-sxm"}}},
                                {"files", {{"mine/config.json", config}}}});
     EXPECT_EQ(report["model"]["name"], "mine");
-    // Embedding 256 x 64, head the same; a layer: q 64 x 64, k and v 32 x 64, o 64 x 64, three of 128 x 64, two norms of
-    // 64; a last norm.
+    // Embedding 256 x 64, head the same; a layer: q 64 x 64, k and v 32 x 64, o 64 x 64, three of 128 x 64, two norms
+    // of 64; a last norm.
     const double layer = 64 * 64 + 2 * 32 * 64 + 64 * 64 + 3 * 128 * 64 + 2 * 64;
     EXPECT_EQ(report["model"]["parameters"], 2 * 256 * 64 + 2 * layer + 64);
 }
 
 TEST(Ask, ASweepGivesARowForEachPoint) {
-    const Json sweep = asked({{"verb", "sweep"},
-                              {"options",
-                               {{"model", "gpt2"}, {"device", "h100-sxm"}, {"batch", "1,2,4"}, {"prompt", "64"}}}});
+    const Json sweep =
+        asked({{"verb", "sweep"},
+               {"options", {{"model", "gpt2"}, {"device", "h100-sxm"}, {"batch", "1,2,4"}, {"prompt", "64"}}}});
     ASSERT_EQ(sweep["rows"].size(), 3U);
     EXPECT_EQ(sweep["rows"][2]["batch"], 4);
     EXPECT_GT(sweep["rows"][0]["decode_expected_s"], 0.0);
@@ -97,9 +97,9 @@ TEST(Ask, SaysWhatItTakes) {
 
 TEST(Ask, AReportIsReadBack) {
     Memory memory;
-    const Answer report =
-        answer(R"({"verb": "predict", "options": {"model": "gpt2", "device": "l40s"}})", memory);
-    const Json account = asked({{"verb", "account"}, {"options", {{"report", "r.json"}}}, {"files", {{"r.json", report.text}}}});
+    const Answer report = answer(R"({"verb": "predict", "options": {"model": "gpt2", "device": "l40s"}})", memory);
+    const Json account =
+        asked({{"verb", "account"}, {"options", {{"report", "r.json"}}}, {"files", {{"r.json", report.text}}}});
     EXPECT_EQ(account["stages"].size(), 2U);
     EXPECT_EQ(account["device"]["name"], "l40s");
 }
@@ -122,8 +122,9 @@ TEST(Ask, SaysInOneLineWhatIsWrong) {
 TEST(Ask, NothingOfTheMachineIsReachable) {
     EXPECT_THAT(refusal(R"({"verb": "predict", "options": {"model": "/etc/passwd", "device": "l40s"}})"),
                 HasSubstr("/etc/passwd"));
-    EXPECT_THAT(refusal(R"({"verb": "predict", "options": {"model": "gpt2", "device": "l40s", "calibration": "/etc/passwd"}})"),
-                HasSubstr("no such file"));
+    EXPECT_THAT(
+        refusal(R"({"verb": "predict", "options": {"model": "gpt2", "device": "l40s", "calibration": "/etc/passwd"}})"),
+        HasSubstr("no such file"));
 }
 
 TEST(Ask, AGgufThatIsCutShortSaysHowMuchItNeeds) {

@@ -234,7 +234,10 @@ Result<EngineRules> builtin_engine(std::string_view name) {
     for (const EmbeddedFile& file : embedded_engines()) {
         if (file.name == name) return read_engine(file.text, fmt::format("{}.json", file.name));
     }
-    return fail(fmt::format("no engine is called \"{}\"{}", printable(name), suggestion(name, builtin_engine_names())));
+    const std::vector<std::string> known = builtin_engine_names();
+    std::string hint = suggestion(name, known);
+    if (hint.empty()) hint = fmt::format("; there are {}, or a .json file", fmt::join(known, ", "));
+    return fail(fmt::format("no engine is called \"{}\"{}", printable(name), hint));
 }
 
 }  // namespace roofline::io

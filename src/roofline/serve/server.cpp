@@ -1,0 +1,156 @@
+#include "roofline/serve/server.hpp"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "roofline/ask/ask.hpp"
+#include "roofline/io/report_json.hpp"
+#include "roofline/io/tensors.hpp"
+#include "roofline/serve/limits.hpp"
+
+namespace roofline::serve {
+namespace {
+
+using io::Json;
+
+constexpr std::string_view root = "/api/v1/";
+constexpr std::array<std::string_view, 5> by_either = {"predict", "advise", "plan", "sweep", "explain"};
+
+/// Each thread that answers keeps what it has read: no two threads share anything that changes.
+ask::Memory& memory_of_this_thread() {
+    thread_local ask::Memory memory;
+    return memory;
+}
+
+Reply refusal(int status, const std::string& text, int exit = 2) {
+    return {status, "application/json", io::dump(io::OrderedJson{{"error", {{"text", text}, {"exit", exit}}}}), false};
+}
+
+/// 0 and 1 are answers (1: there is none, which is one too); what was asked wrongly is a 400.
+int status_of(int exit) {
+    return exit == 0 || exit == 1 ? 200 : exit == 4 ? 404 : 400;
+}
+
+/// Options in the address are texts; one that comes twice is a list.
+Json options_of(const Call& call) {
+    Json options = Json::object();
+    for (const auto& [key, value] : call.parameters) {
+        if (!options.contains(key)) {
+            options[key] = value;
+        } else {
+            if (!options[key].is_array()) options[key] = Json::array({options[key]});
+            options[key].push_back(value);
+        }
+    }
+    return options;
+}
+
+Reply reply_about(const Json& question, std::string_view verb, const ServerOptions& options) {
+    if (const auto found = question.find("options"); found != question.end()) {
+        if (const auto done = check_cost(verb, *found); !done) return refusal(400, done.error().text);
+    }
+    // Names of files may hold any bytes; they are replaced rather than fallen over.
+    const std::string text = question.dump(-1, ' ', false, Json::error_handler_t::replace);
+    ask::Answer answered = ask::answer(text, memory_of_this_thread(), options.now ? options.now() : std::string());
+    return {status_of(answered.exit), "application/json", std::move(answered.text), false};
+}
+
+Reply reply_to_body(const Call& call, const std::string& verb, const ServerOptions& options) {
+    auto question = io::parse_json(call.body, "request");
+    if (!question) return refusal(400, question.error().text);
+    if (!question->is_object()) return refusal(400, "request: expected an object with \"options\"");
+    (*question)["verb"] = verb;
+    return reply_about(*question, verb, options);
+}
+
+Reply the_page(const Call& call, const Page& page) {
+    if (page.gzip.empty()) return refusal(404, "this program was built without the page; /api/v1 answers all the same");
+    if (!call.takes_gzip) return refusal(406, "the page is sent as gzip only; say Accept-Encoding: gzip");
+    return {200, "text/html; charset=utf-8", page.gzip, true};
+}
+
+Reply nothing_at(const std::string& path) {
+    return refusal(404, "there is nothing at " + io::printable(path));
+}
+
+}  // namespace
+
+Reply reply_to(const Call& call, const ServerOptions& options, const Page& page) {
+    const bool get = call.method == "GET" || call.method == "HEAD";
+    if (get && (call.path == "/" || call.path == "/index.html")) return the_page(call, page);
+    if (!call.path.starts_with(root)) return nothing_at(call.path);
+    const std::string rest = call.path.substr(root.size());
+    const std::size_t slash = rest.find('/');
+    const std::string verb = rest.substr(0, slash);
+    const bool listed = std::find(by_either.begin(), by_either.end(), verb) != by_either.end();
+    if (slash != std::string::npos) {
+        const std::string name = rest.substr(slash + 1);
+        if (get && verb == "models")
+            return reply_about({{"verb", "model"}, {"options", {{"model", name}}}}, "model", options);
+        if (get && verb == "devices")
+            return reply_about({{"verb", "device"}, {"options", {{"device", name}}}}, "device", options);
+        return nothing_at(call.path);
+    }
+    if (get && listed) return reply_about({{"verb", verb}, {"options", options_of(call)}}, verb, options);
+    if (get && (verb == "models" || verb == "devices" || verb == "options"))
+        return reply_about({{"verb", verb}}, verb, options);
+    if (get && verb == "openapi.json") return {200, "application/json", openapi(), false};
+    if (!get && (listed || verb == "account")) return reply_to_body(call, verb, options);
+    if (!get && verb == "measure") {
+        if (!options.measure) return refusal(403, "measuring is not allowed here (serve --allow-measure)");
+        const auto device = options.measure();
+        return device ? Reply{200, "application/json", *device, false} : refusal(503, device.error().text, 4);
+    }
+    return nothing_at(call.path);
+}
+
+Server::Server(ServerOptions options, Page page) : options_(std::move(options)), page_(std::move(page)) {}
+
+Server::~Server() = default;
+
+Result<int> Server::bind() {
+    HttpSettings settings;
+    settings.host = options_.host;
+    settings.port = options_.port;
+    settings.largest_request = options_.largest_request;
+    const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    settings.threads = options_.threads > 0 ? options_.threads : std::max(8, 2 * cores);
+    settings.headers = {
+        {"Content-Security-Policy",
+         fmt::format("default-src 'none'; script-src {} 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data: "
+                     "blob:; connect-src 'self' data: blob:; worker-src blob: data:; font-src data:; base-uri 'none'; "
+                     "form-action 'none'; frame-ancestors 'none'",
+                     page_.script_hashes.empty() ? "'none'" : page_.script_hashes)},
+        {"X-Content-Type-Options", "nosniff"},
+        {"Referrer-Policy", "no-referrer"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+        {"Cache-Control", "no-cache"}};
+    settings.handle = [this](const Call& call) { return reply_to(call, options_, page_); };
+    settings.refuse = [](int status, const std::string& path) {
+        if (status == 404) return nothing_at(path);
+        if (status == 413) return refusal(413, "the request is too large");
+        return status == 500 ? refusal(500, "internal fault", 3)
+                             : refusal(status, fmt::format("the request was refused ({})", status));
+    };
+    auto http = load_http(std::move(settings));
+    if (!http) return std::unexpected(http.error());
+    http_ = std::move(*http);
+    const int port = http_->bind();
+    if (port < 0)
+        return std::unexpected(
+            Problem{fmt::format("{}:{}: cannot listen there (is it taken?)", options_.host, options_.port), true});
+    return port;
+}
+
+void Server::run() {
+    http_->run();
+}
+
+void Server::stop() {
+    http_->stop();
+}
+
+}  // namespace roofline::serve
