@@ -1,0 +1,130 @@
+// x86-64 with 512-bit vectors: AVX-512 and its extensions for fp16, bf16 (pairs into fp32) and int8 (fours into int32).
+#include "roofline/measure/accumulators.hpp"
+#include "roofline/measure/memory_loops.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace roofline::measure {
+#if defined(__x86_64__)
+namespace {
+
+constexpr std::uint64_t long_enough = std::uint64_t{1} << 20U;
+
+bool here() {
+    return __builtin_cpu_supports("avx512f") != 0;
+}
+bool has_fp16() {
+    return here() && __builtin_cpu_supports("avx512fp16") != 0;
+}
+bool has_bf16() {
+    return here() && __builtin_cpu_supports("avx512bf16") != 0;
+}
+bool has_vnni() {
+    return here() && __builtin_cpu_supports("avx512vnni") != 0;
+}
+
+#define ROOFLINE_AVX512(MORE) __attribute__((target("avx512f" MORE), noinline))
+
+ROOFLINE_MEMORY_LOOPS(avx512, __attribute__((target("avx512f"))), 64)
+#define STREAM_STORE(to, v) _mm512_stream_pd(reinterpret_cast<double*>(to), (__m512d)(v))
+ROOFLINE_STREAMING_LOOPS(avx512, __attribute__((target("avx512f"))), 64, STREAM_STORE, _mm_sfence)
+
+// FLOPs of one trip: 24 accumulators x 8 lanes x 2 = 384.
+ROOFLINE_AVX512("") bool fp64(std::uint64_t trips) {
+    constexpr std::size_t lanes = 8;
+    double values[24 * lanes];
+    __m512d x = _mm512_set1_pd(1.0);
+    __m512d y = _mm512_loadu_pd(step_lanes<double>().value);
+    asm volatile("" : "+v"(x), "+v"(y));
+#define UPDATE(a) _mm512_fmadd_pd(x, y, a)
+#define STORE(to, a) _mm512_storeu_pd(to, a)
+    ROOFLINE_LOOP(ROOFLINE_24, "v", _mm512_setzero_pd())
+#undef UPDATE
+#undef STORE
+    return counted(values, 24 * lanes, lanes, 1, trips);
+}
+
+// FLOPs of one trip: 24 accumulators x 16 lanes x 2 = 768.
+ROOFLINE_AVX512("") bool fp32(std::uint64_t trips) {
+    constexpr std::size_t lanes = 16;
+    float values[24 * lanes];
+    __m512 x = _mm512_set1_ps(1.0F);
+    __m512 y = _mm512_loadu_ps(step_lanes<float>().value);
+    asm volatile("" : "+v"(x), "+v"(y));
+#define UPDATE(a) _mm512_fmadd_ps(x, y, a)
+#define STORE(to, a) _mm512_storeu_ps(to, a)
+    ROOFLINE_LOOP(ROOFLINE_24, "v", _mm512_setzero_ps())
+#undef UPDATE
+#undef STORE
+    return counted(values, 24 * lanes, lanes, 1, trips);
+}
+
+// FLOPs of one trip: 24 accumulators x 32 lanes x 2 = 1536. To and fro: a' = y - x a.
+ROOFLINE_AVX512(",avx512fp16") bool fp16(std::uint64_t trips) {
+    constexpr std::size_t lanes = 32;
+    std::uint16_t values[24 * lanes];
+    __m512i ones = _mm512_set1_epi16(static_cast<short>(half_bits(1)));
+    __m512i sums = _mm512_loadu_si512(swing_lanes().value);
+    asm volatile("" : "+v"(ones), "+v"(sums));
+    const __m512h x = _mm512_castsi512_ph(ones);
+    const __m512h y = _mm512_castsi512_ph(sums);
+    const __m512h start = _mm512_castsi512_ph(_mm512_set1_epi16(static_cast<short>(half_bits(swing_start))));
+#define UPDATE(a) _mm512_fnmadd_ph(a, x, y)
+#define STORE(to, a) _mm512_storeu_si512(to, _mm512_castph_si512(a))
+    ROOFLINE_LOOP(ROOFLINE_24, "v", start)
+#undef UPDATE
+#undef STORE
+    return swung(values, 24 * lanes, trips);
+}
+
+// FLOPs of one trip: 24 accumulators x 16 lanes x 2 products x 2 = 1536.
+ROOFLINE_AVX512(",avx512bf16") bool bf16_dot(std::uint64_t trips) {
+    constexpr std::size_t lanes = 16;
+    float values[24 * lanes];
+    __m512i ones = _mm512_set1_epi16(static_cast<short>(bfloat_bits(1)));
+    __m512i steps = _mm512_loadu_si512(bfloat_step_lanes(2).value);
+    asm volatile("" : "+v"(ones), "+v"(steps));
+    const auto x = (__m512bh)ones;
+    const auto y = (__m512bh)steps;
+#define UPDATE(a) _mm512_dpbf16_ps(a, x, y)
+#define STORE(to, a) _mm512_storeu_ps(to, a)
+    ROOFLINE_LOOP(ROOFLINE_24, "v", _mm512_setzero_ps())
+#undef UPDATE
+#undef STORE
+    return counted(values, 24 * lanes, lanes, 2, trips);
+}
+
+// Operations of one trip: 24 accumulators x 16 lanes x 4 products x 2 = 3072.
+ROOFLINE_AVX512(",avx512vnni") bool int8_dot(std::uint64_t trips) {
+    constexpr std::size_t lanes = 16;
+    std::int32_t values[24 * lanes];
+    __m512i x = _mm512_set1_epi8(1);
+    __m512i y = _mm512_loadu_si512(step_lanes<std::int8_t>(4).value);
+    asm volatile("" : "+v"(x), "+v"(y));
+#define UPDATE(a) _mm512_dpbusd_epi32(a, x, y)
+#define STORE(to, a) _mm512_storeu_si512(to, a)
+    ROOFLINE_LOOP(ROOFLINE_24, "v", _mm512_setzero_si512())
+#undef UPDATE
+#undef STORE
+    return counted(values, 24 * lanes, lanes, 4, trips);
+}
+
+}  // namespace
+
+void avx512_kernels(Kernels& kernels) {
+    ROOFLINE_ADD_MEMORY_LOOPS(avx512, "avx512", 64, here);
+    ROOFLINE_ADD_STREAMING_LOOPS(avx512, "avx512", 64, here);
+    auto& flops = kernels.flops;
+    flops.push_back({"avx512", Engine::vector, DType::fp64, 384.0, long_enough, fp64, here});
+    flops.push_back({"avx512", Engine::vector, DType::fp32, 768.0, long_enough, fp32, here});
+    flops.push_back({"avx512-fp16", Engine::vector, DType::fp16, 1536.0, long_enough, fp16, has_fp16});
+    flops.push_back({"avx512-bf16", Engine::vector, DType::bf16, 1536.0, long_enough, bf16_dot, has_bf16});
+    flops.push_back({"avx512-vnni", Engine::vector, DType::int8, 3072.0, long_enough, int8_dot, has_vnni});
+}
+#else
+void avx512_kernels(Kernels&) {}
+#endif
+
+}  // namespace roofline::measure

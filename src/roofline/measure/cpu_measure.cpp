@@ -1,0 +1,419 @@
+// How measure_cpu goes about it: take memory, find the caches by a sweep, then all trials in rounds.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "roofline/io/catalog.hpp"
+#include "roofline/measure/cpu_device.hpp"
+#include "roofline/measure/cpu_trials.hpp"
+
+namespace roofline::measure {
+namespace {
+
+constexpr double mebibyte = 1048576.0;
+constexpr double smallest_useful = 16.0 * mebibyte;  // of an array: less would lie in the caches of most machines
+
+/// Trials and the figure each belongs to.
+struct Plan {
+    struct Entry {
+        std::string figure;
+        std::string variant;
+        bool alone = false;  // on one thread
+        Unit unit = Unit::bytes_per_second;
+        double scale = 1.0;  // of the rate
+    };
+    std::vector<Trial> trials;
+    std::vector<Entry> entries;
+
+    void add(Trial trial, Entry entry) {
+        trials.push_back(std::move(trial));
+        entries.push_back(std::move(entry));
+    }
+};
+
+std::string variant_of(const MemoryKernel& kernel) {
+    std::string text(kernel.set);
+    if (kernel.streams > 1) text += fmt::format(", {} streams", kernel.streams);
+    if (kernel.streaming) text += ", past the caches";
+    return text;
+}
+
+/// The instruction sets with the widest vectors, the two widest widths of them.
+std::vector<MemoryKernel> wide_ones(const std::vector<MemoryKernel>& kernels) {
+    std::set<std::size_t, std::greater<>> widths;
+    for (const MemoryKernel& kernel : kernels) widths.insert(kernel.width);
+    if (widths.empty()) return {};
+    const std::size_t least = widths.size() == 1 ? *widths.begin() : *std::next(widths.begin());
+    std::vector<MemoryKernel> result;
+    for (const MemoryKernel& kernel : kernels) {
+        if (kernel.width >= least) result.push_back(kernel);
+    }
+    return result;
+}
+
+class Measurement {
+  public:
+    Measurement(const CpuOptions& options, Machine machine)
+        : options_(options), machine_(std::move(machine)), kernels_(kernels_here()), watch_(machine_.processors) {}
+
+    Result<Measured> run() {
+        load_before_ = Watch::load_average();
+        const double start = clock_.seconds();
+        choose_threads();
+        Team team(processors_);
+        team_ = &team;
+        threads_ = team.size();
+        if (threads_ < processors_.size()) {
+            note(fmt::format("only {} of {} threads could be started: a limit of the system", threads_,
+                             processors_.size()));
+        }
+        if (!team.pinned()) note("threads could not be held on processors: figures vary more");
+
+        const bool memory_wanted = wants_memory();
+        if (memory_wanted) {
+            if (auto taken = take_memory(); !taken) return std::unexpected(taken.error());
+            if (!stopped()) find_levels();
+        }
+        if (stopped()) return fail("stopped");
+        make_plan(memory_wanted);
+        if (plan_.trials.empty())
+            return std::unexpected(
+                Problem{fmt::format("{}: this machine has nothing to measure it with", options_.only), true});
+        Rounds rounds;
+        rounds.budget_s = std::max(0.1 * options_.seconds, options_.seconds - (clock_.seconds() - start));
+        rounds.fewest = options_.quick ? 3 : 5;
+        rounds.stop = options_.stop;
+        rounds.progress = options_.progress;
+        const std::vector<Outcome> outcomes = run_rounds(plan_.trials, rounds, clock_);
+        if (stopped()) return fail("stopped");
+        collect(outcomes);
+        return result(clock_.seconds() - start);
+    }
+
+  private:
+    bool stopped() const { return options_.stop && options_.stop(); }
+    void note(std::string text) { notes_.push_back(std::move(text)); }
+    bool wanted(std::string_view figure) const { return named_by(figure, options_.only); }
+
+    bool wants_memory() const {
+        for (const std::string& name : cpu_figure_names()) {
+            const bool arithmetic = name == "clock" || name.starts_with("vector") || name.starts_with("matrix");
+            if (!arithmetic && wanted(name)) return true;
+        }
+        return false;
+    }
+
+    void choose_threads() {
+        processors_ = machine_.processors;
+        std::size_t most = processors_.size();
+        if (machine_.processor_limit > 0.0 && machine_.processor_limit < static_cast<double>(most)) {
+            most = std::max<std::size_t>(1, static_cast<std::size_t>(machine_.processor_limit + 0.5));
+            note(fmt::format("the container may use {:.1f} of {} processors: {} thread{}", machine_.processor_limit,
+                             processors_.size(), most, most == 1 ? "" : "s"));
+        }
+        if (options_.threads > 0) most = std::min(options_.threads, processors_.size());
+        processors_.resize(most);
+    }
+
+    /// Three arrays for one thread and three for all. Several times the last cache, but never more than a quarter of
+    /// what is free.
+    Result<void> take_memory() {
+        if (options_.progress) options_.progress("writing the memory to measure with");
+        const double at_least = (options_.quick ? 128.0 : 256.0) * mebibyte;
+        double each = std::max(at_least, 2.0 * machine_.last_cache_bytes);
+        if (options_.most_bytes > 0) each = static_cast<double>(options_.most_bytes);
+        if (machine_.free_bytes > 0.0) each = std::min(each, machine_.free_bytes / 4.0 / 6.0);
+        if (options_.most_bytes == 0 && each < smallest_useful) {
+            return std::unexpected(
+                Problem{fmt::format("too little memory is free to measure with: {:.0f} MB, expected at least {:.0f} MB",
+                                    machine_.free_bytes / 1e6, 24.0 * smallest_useful / 1e6),
+                        true});
+        }
+        auto alone = Field::make(*team_, 1, static_cast<std::size_t>(each));
+        if (!alone) return std::unexpected(alone.error());
+        alone_ = std::make_unique<Field>(std::move(*alone));
+        if (threads_ > 1) {
+            auto all = Field::make(*team_, threads_, static_cast<std::size_t>(each / static_cast<double>(threads_)));
+            if (!all) return std::unexpected(all.error());
+            all_ = std::make_unique<Field>(std::move(*all));
+        }
+        array_bytes_ = each;
+        return {};
+    }
+
+    void find_levels() {
+        const MemoryKernel* widest = nullptr;
+        for (const MemoryKernel& kernel : kernels_.memory) {
+            if (kernel.motion != Motion::read || kernel.streams != 1) continue;
+            if (widest == nullptr || kernel.width > widest->width) widest = &kernel;
+        }
+        if (widest == nullptr) return;
+        std::vector<Trial> trials;
+        std::vector<double> sizes;
+        double size = 2.0 * page_bytes;
+        const double largest = static_cast<double>(alone_->arrays().front().bytes);
+        while (size <= largest) {
+            const auto whole = static_cast<std::size_t>(size) / page_bytes * page_bytes;
+            sizes.push_back(static_cast<double>(whole));
+            trials.push_back(resident_trial(fmt::format("looking for caches: {} KiB", whole / 1024), *team_,
+                                            alone_->arrays(), *widest, static_cast<double>(whole), 0.002));
+            size *= 1.189207115;  // four steps an octave
+        }
+        Rounds rounds;
+        rounds.budget_s = options_.seconds * 0.15;
+        rounds.fewest = 3;
+        rounds.stop = options_.stop;
+        rounds.progress = options_.progress;
+        const std::vector<Outcome> outcomes = run_rounds(trials, rounds, clock_);
+        for (std::size_t i = 0; i < outcomes.size(); ++i) sweep_.push_back({sizes[i], outcomes[i].result().rate});
+        levels_ = plateaus(sweep_);
+        if (levels_.size() < 2 && !stopped())
+            note("the read sweep shows no cache: either none is there or the machine was too busy to see it");
+        if (levels_.size() > 4) levels_.erase(levels_.begin() + 3, levels_.end() - 1);
+    }
+
+    void add_arithmetic() {
+        for (const bool alone : {false, true}) {
+            if (alone && threads_ == 1) continue;
+            const std::size_t threads = alone ? 1 : threads_;
+            if (wanted("clock")) {
+                plan_.add(clock_trial("clock", *team_, threads), {"clock", "", alone, Unit::hertz, 1.0});
+            }
+            for (const FlopKernel& kernel : kernels_.flops) {
+                const std::string figure = fmt::format("{}.{}{}{}", name(kernel.engine), name(kernel.type),
+                                                       kernel.detail.empty() ? "" : " ", kernel.detail);
+                if (!wanted(figure)) continue;
+                plan_.add(flop_trial(fmt::format("{} {}", figure, kernel.set), *team_, threads, kernel),
+                          {figure, std::string(kernel.set), alone, Unit::flops_per_second, 1.0});
+            }
+        }
+    }
+
+    void add_cache(std::size_t level, const std::vector<MemoryKernel>& kernels) {
+        const std::string cache = fmt::format("l{}", level + 1);
+        const bool last = level + 2 == levels_.size();
+        const bool shared = last && level > 0;
+        const double knee = levels_[level].knee;
+        const double below = level == 0 ? 0.0 : levels_[level - 1].knee;
+        for (const MemoryKernel& kernel : kernels) {
+            if (kernel.streams != 1 || kernel.streaming) continue;
+            const std::string figure = fmt::format("{}.{}", cache, name(kernel.motion));
+            if (!wanted(figure) || (options_.quick && kernel.motion != Motion::read)) continue;
+            const double window = level == 0 ? 0.002 : 0.010;
+            const Plan::Entry entry{figure, variant_of(kernel), false, Unit::bytes_per_second, 1.0};
+            Plan::Entry alone = entry;
+            alone.alone = true;
+            const double set = std::max(knee / 2.0, std::min(0.75 * knee, 3.0 * below));
+            if (threads_ > 1) {
+                plan_.add(resident_trial(figure + " on one thread", *team_, alone_->arrays(), kernel, set, window),
+                          alone);
+            }
+            const auto& arrays_of = threads_ > 1 ? all_->arrays() : alone_->arrays();
+            const double share = shared ? set / static_cast<double>(threads_) : set;
+            if (shared && threads_ > 1 && share < 2.0 * below) {
+                // So small a share would lie in the cache below. All read the same half of the cache instead.
+                if (kernel.motion != Motion::read) continue;
+                plan_.add(walking_trial(figure, *team_, alone_->arrays(), kernel, window, static_cast<std::size_t>(set),
+                                        threads_),
+                          entry);
+                continue;
+            }
+            plan_.add(resident_trial(figure, *team_, arrays_of, kernel, share, window), entry);
+        }
+    }
+
+    void add_main_memory(const std::vector<MemoryKernel>& kernels) {
+        std::size_t widest = 0;
+        for (const MemoryKernel& kernel : kernels) widest = std::max(widest, kernel.width);
+        for (const MemoryKernel& kernel : kernels) {
+            // One width is enough here, but not every instruction set has every variant.
+            const bool has_wider = std::any_of(kernels.begin(), kernels.end(), [&](const MemoryKernel& other) {
+                return other.width > kernel.width && other.motion == kernel.motion && other.streams == kernel.streams &&
+                       other.streaming == kernel.streaming;
+            });
+            const std::string figure = fmt::format("memory.{}", name(kernel.motion));
+            if (has_wider || !wanted(figure)) continue;
+            const Plan::Entry entry{figure, variant_of(kernel), false, Unit::bytes_per_second, 1.0};
+            Plan::Entry alone = entry;
+            alone.alone = true;
+            if (threads_ > 1 && !(options_.quick && kernel.motion != Motion::read)) {
+                plan_.add(walking_trial(figure + " on one thread", *team_, alone_->arrays(), kernel, 0.002), alone);
+            }
+            plan_.add(walking_trial(figure, *team_, threads_ > 1 ? all_->arrays() : alone_->arrays(), kernel, 0.002),
+                      entry);
+        }
+    }
+
+    /// Memory of another node, read by the first thread: arrays that a thread over there has written.
+    void add_remote_memory(const std::vector<MemoryKernel>& kernels) {
+        if (machine_.nodes.size() < 2 || !all_ || !wanted("memory.read")) return;
+        const auto& near = machine_.nodes.front();
+        for (std::size_t i = 0; i < threads_; ++i) {
+            if (std::find(near.begin(), near.end(), processors_[i]) != near.end()) continue;
+            const Arrays& there = all_->arrays()[i];
+            if (static_cast<double>(there.bytes) < 2.0 * (levels_.size() > 1 ? levels_[levels_.size() - 2].knee : 0.0))
+                return;  // it would lie in a cache over here
+            for (const MemoryKernel& kernel : kernels) {
+                if (kernel.motion != Motion::read) continue;
+                plan_.add(walking_trial("memory.read of another node", *team_, std::span(&there, 1), kernel, 0.002),
+                          {"memory.read remote", variant_of(kernel), false, Unit::bytes_per_second, 1.0});
+            }
+            return;
+        }
+    }
+
+    void make_plan(bool with_memory) {
+        add_arithmetic();
+        if (!with_memory) return;
+        const std::vector<MemoryKernel> kernels = wide_ones(kernels_.memory);
+        for (std::size_t level = 0; level + 1 < levels_.size(); ++level) add_cache(level, kernels);
+        add_main_memory(kernels);
+        add_remote_memory(kernels);
+    }
+
+    void collect(const std::vector<Outcome>& outcomes) {
+        std::map<std::string, std::size_t> places;
+        std::map<std::string, int> refused;
+        for (std::size_t i = 0; i < outcomes.size(); ++i) {
+            const Plan::Entry& entry = plan_.entries[i];
+            const auto [place, fresh] = places.try_emplace(entry.figure, found_.size());
+            if (fresh) {
+                found_.push_back({});
+                found_.back().name = entry.figure;
+                found_.back().unit = entry.unit;
+            }
+            Found& figure = found_[place->second];
+            const Outcome& outcome = outcomes[i];
+            if (outcome.wrong) {
+                ++refused[entry.figure];
+                note(fmt::format("{}: {} gave a wrong answer and was refused", entry.figure, entry.variant));
+                continue;
+            }
+            const Estimate made = outcome.result();
+            figure.windows += static_cast<int>(outcome.rates.size());
+            if (entry.alone) {
+                figure.one_thread = std::max(figure.one_thread.value_or(0.0), made.rate);
+            } else if (made.rate > figure.value) {
+                figure.value = made.rate;
+                figure.spread = made.spread;
+                figure.settled = outcome.settled;
+                figure.variant = entry.variant;
+            }
+        }
+        for (Found& figure : found_) {
+            if (figure.value > 0.0) continue;
+            figure.problem =
+                refused[figure.name] > 0 ? "every variant gave a wrong answer" : "no window could be timed";
+        }
+    }
+
+    Measured result(double seconds) {
+        Measured measured;
+        measured.device = cpu_device(machine_, threads_, found_, levels_, options_.date);
+        std::vector<Device> devices;
+        for (const std::string& name : io::builtin_device_names()) {
+            if (auto device = io::builtin_device(name)) devices.push_back(std::move(*device));
+        }
+        if (const Device* known = known_cpu(machine_.cpu, devices)) compare_with(*known, measured.device);
+        const Disturbance seen = watch_.so_far().value_or(Disturbance{});
+        const auto reasons = disturbances(seen, load_before_, machine_.processors.size(), found_);
+        measured.busy = !reasons.empty();
+        for (const std::string& reason : reasons) note("the machine was busy: " + reason);
+        if (machine_.nodes.size() > 1)
+            note(fmt::format("{} NUMA nodes: each thread reads memory of its own node", machine_.nodes.size()));
+        measured.context = context(seconds, seen, reasons);
+        measured.found = std::move(found_);
+        measured.notes = std::move(notes_);
+        measured.device.notes = measured.notes;
+        return measured;
+    }
+
+    void compare_with(const Device& known, Device& device) {
+        device.generation = known.generation;
+        if (known.multiprocessors && known.multiprocessors->value > static_cast<double>(threads_)) {
+            note(
+                fmt::format("this is a {}, but {} thread{} of its {:.0f} cores were measured: not compared with the "
+                            "datasheet",
+                            known.title, threads_, threads_ == 1 ? "" : "s", known.multiprocessors->value));
+            return;
+        }
+        for (Found& figure : found_) {
+            for (const Engine engine : {Engine::matrix, Engine::vector}) {
+                for (const DType type : all_dtypes) {
+                    const auto& rate = known.rate(engine, type);
+                    if (rate && figure.name == fmt::format("{}.{}", name(engine), name(type)))
+                        figure.datasheet = rate->value;
+                }
+            }
+            if (figure.name.starts_with("memory.")) {
+                if (const Figure* bandwidth = known.bandwidth(Level::memory)) figure.datasheet = bandwidth->value;
+            }
+        }
+    }
+
+    io::OrderedJson context(double seconds, const Disturbance& seen, const std::vector<std::string>& reasons) const {
+        std::set<std::string_view> sets;
+        for (const FlopKernel& kernel : kernels_.flops) sets.insert(kernel.set);
+        for (const MemoryKernel& kernel : kernels_.memory) sets.insert(kernel.set);
+        io::OrderedJson json = {{"cpu", machine_.cpu},
+                                {"threads", threads_},
+                                {"processors", machine_.processors.size()},
+                                {"nodes", machine_.nodes.size()},
+                                {"pinned", team_->pinned()},
+                                {"instruction_sets", sets},
+                                {"memory_bytes", machine_.memory_bytes},
+                                {"array_bytes", array_bytes_},
+                                {"huge_pages", machine_.huge_pages},
+                                {"system", machine_.system},
+                                {"virtual_machine", machine_.virtual_machine},
+                                {"compiler", "GCC " __VERSION__},
+                                {"version", ROOFLINE_VERSION},
+                                {"date", options_.date},
+                                {"seconds", seconds},
+                                {"load_average", load_before_},
+                                {"others_busy", seen.others},
+                                {"stolen", seen.stolen},
+                                {"busy_because", reasons}};
+        if (machine_.processor_limit > 0.0) json["processor_limit"] = machine_.processor_limit;
+        json["levels"] = io::OrderedJson::array();
+        for (std::size_t i = 0; i < levels_.size(); ++i) {
+            const bool memory = i + 1 == levels_.size();
+            json["levels"].push_back({{"name", memory ? std::string("memory") : fmt::format("l{}", i + 1)},
+                                      {"knee_bytes", memory ? io::OrderedJson() : io::OrderedJson(levels_[i].knee)},
+                                      {"one_thread", levels_[i].rate}});
+        }
+        json["sweep"] = io::OrderedJson::array();
+        for (const SweepPoint& point : sweep_)
+            json["sweep"].push_back({{"bytes", point.bytes}, {"bytes_per_s", point.rate}});
+        return json;
+    }
+
+    const CpuOptions& options_;
+    Machine machine_;
+    Kernels kernels_;
+    Watch watch_;
+    SteadyClock clock_;
+    double load_before_ = 0.0;
+    std::vector<int> processors_;
+    std::size_t threads_ = 1;
+    Team* team_ = nullptr;
+    std::unique_ptr<Field> alone_;
+    std::unique_ptr<Field> all_;
+    double array_bytes_ = 0.0;
+    std::vector<SweepPoint> sweep_;
+    std::vector<Plateau> levels_;
+    Plan plan_;
+    std::vector<Found> found_;
+    std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+Result<Measured> measure_cpu(const CpuOptions& options) {
+    return Measurement(options, this_machine()).run();
+}
+
+}  // namespace roofline::measure

@@ -1,0 +1,97 @@
+#include "roofline/measure/rounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace roofline::measure {
+namespace {
+
+constexpr std::uint64_t most_units = std::uint64_t{1} << 40U;
+
+/// Units that fill a window, given that `units` took `seconds`.
+std::uint64_t units_for(double window_s, std::uint64_t units, double seconds) {
+    if (seconds <= 0.0) return std::min(most_units, units * 16);
+    const double wanted = std::ceil(static_cast<double>(units) * window_s / seconds);
+    return static_cast<std::uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(most_units)));
+}
+
+struct State {
+    std::uint64_t units = 0;  // zero: not known yet how many fill a window
+    Outcome outcome;
+};
+
+/// Doubles the units until they take an eighth of a window; caches and clocks are warm afterwards.
+void find_units(const Trial& trial, State& state) {
+    std::uint64_t units = 1;
+    while (true) {
+        const Window window = trial.run(units);
+        if (!window.right) {
+            state.outcome.wrong = true;
+            return;
+        }
+        if (window.seconds >= trial.window_s / 8.0 || units >= most_units) {
+            state.units = units_for(trial.window_s, units, window.seconds);
+            return;
+        }
+        units = std::min(most_units, window.seconds > trial.window_s / 1000.0
+                                         ? units_for(trial.window_s / 4.0, units, window.seconds)
+                                         : units * 4);
+    }
+}
+
+void one_window(const Trial& trial, State& state) {
+    if (state.units == 0) {
+        find_units(trial, state);
+        if (state.outcome.wrong) return;
+    }
+    const Window window = trial.run(state.units);
+    if (!window.right) {
+        state.outcome.wrong = true;
+        return;
+    }
+    if (window.seconds <= 0.0) return;
+    // A window that came out much too short was planned while the machine was slow: not long enough to count.
+    if (window.seconds < trial.window_s / 2.0) {
+        state.units = units_for(trial.window_s, state.units, window.seconds);
+        return;
+    }
+    state.outcome.rates.push_back(trial.work * static_cast<double>(state.units) / window.seconds);
+    state.outcome.settled = settled(state.outcome.rates);
+}
+
+}  // namespace
+
+std::vector<Outcome> run_rounds(std::span<const Trial> trials, const Rounds& rounds, Clock& clock) {
+    std::vector<State> states(trials.size());
+    const double start = clock.seconds();
+    bool stopped = false;
+    for (std::size_t round = 0; !stopped; ++round) {
+        bool any = false;
+        for (std::size_t i = 0; i < trials.size(); ++i) {
+            State& state = states[i];
+            if (state.outcome.settled || state.outcome.wrong) continue;
+            const double spent = clock.seconds() - start;
+            // Rounds that gave too short a window do not count, so a few more than asked for may be needed.
+            const bool enough = state.outcome.rates.size() >= rounds.fewest || round >= 2 * rounds.fewest;
+            if (spent >= rounds.budget_s && enough) continue;
+            if (rounds.stop && rounds.stop()) {
+                stopped = true;
+                break;
+            }
+            if (rounds.progress)
+                rounds.progress(
+                    fmt::format("{} ({:.0f} s left)", trials[i].name, std::max(0.0, rounds.budget_s - spent)));
+            any = true;
+            one_window(trials[i], state);
+        }
+        if (!any) break;
+    }
+    std::vector<Outcome> outcomes;
+    outcomes.reserve(states.size());
+    for (State& state : states) outcomes.push_back(std::move(state.outcome));
+    return outcomes;
+}
+
+}  // namespace roofline::measure

@@ -1,0 +1,50 @@
+// The harness: many trials measured in turn, one short window each and then the next, so that one slow phase of the
+// machine does not cover all windows of one trial. A trial leaves the rounds when its figure is settled; all of them
+// end when the time is spent.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "roofline/measure/clock.hpp"
+#include "roofline/measure/estimate.hpp"
+#include "roofline/measure/found.hpp"
+
+namespace roofline::measure {
+
+/// What one window came to.
+struct Window {
+    double seconds = 0.0;
+    bool right = true;  // the answer was checked and is right
+};
+
+/// Something that can be done any number of times. `run` does `units` of it and says how long they took.
+struct Trial {
+    std::string name;
+    double window_s = 0.002;
+    double work = 0.0;  // FLOPs or bytes of one unit, over all threads
+    std::function<Window(std::uint64_t units)> run;
+};
+
+struct Outcome {
+    std::vector<double> rates;  // work a second, window by window
+    bool settled = false;
+    bool wrong = false;  // an answer was wrong: no rate of this trial counts
+
+    Estimate result() const { return wrong ? Estimate{} : estimate(rates); }
+};
+
+struct Rounds {
+    double budget_s = 10.0;
+    std::size_t fewest = 4;                // windows of each trial, even if the time is spent
+    std::function<bool()> stop = nullptr;  // asked between windows
+    Progress progress = nullptr;           // told the name of the trial and the time left
+};
+
+/// An outcome for each trial, in the same order.
+std::vector<Outcome> run_rounds(std::span<const Trial> trials, const Rounds& rounds, Clock& clock);
+
+}  // namespace roofline::measure
