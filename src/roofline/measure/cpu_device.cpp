@@ -143,7 +143,10 @@ Device cpu_device(const Machine& machine, std::size_t threads, std::span<const F
         MemoryLevel& level = device.levels[index(Level::cache)].emplace();
         level.technology = fmt::format("L{}", last);
         level.capacity = Figure{levels[last - 1].knee, "measured", "where a read sweep on one thread begins to fall"};
-        if (const Found* cache = figure(found, fmt::format("l{}.read", last))) {
+        const Found* cache = figure(found, fmt::format("l{}.read", last));
+        const Found* memory = figure(found, "memory.read");
+        // What was measured slower than memory is no figure of the cache; unknown is better.
+        if (cache != nullptr && (memory == nullptr || cache->value >= memory->value)) {
             level.bandwidth = Figure{cache->value, "measured", "read; " + spread_note(*cache)};
             device.ceilings["cache.bandwidth"] = *level.bandwidth;
         }

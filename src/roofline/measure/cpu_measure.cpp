@@ -215,7 +215,10 @@ class Measurement {
             const double share = shared ? set / static_cast<double>(threads_) : set;
             if (shared && threads_ > 1 && share < 2.0 * below) {
                 // So small a share would lie in the cache below. All read the same half of the cache instead.
-                if (kernel.motion != Motion::read) continue;
+                if (kernel.motion != Motion::read) {
+                    unmeasured_[figure] = "on all threads each one's share would lie in the cache below";
+                    continue;
+                }
                 plan_.add(walking_trial(figure, *team_, alone_->arrays(), kernel, window, static_cast<std::size_t>(set),
                                         threads_),
                           entry);
@@ -288,12 +291,15 @@ class Measurement {
             Found& figure = found_[place->second];
             const Outcome& outcome = outcomes[i];
             if (outcome.wrong) {
-                ++refused[entry.figure];
-                note(fmt::format("{}: {} gave a wrong answer and was refused", entry.figure, entry.variant));
+                const std::string text =
+                    fmt::format("{}: {} gave a wrong answer and was refused", entry.figure, entry.variant);
+                if (++refused[entry.figure]; std::find(notes_.begin(), notes_.end(), text) == notes_.end()) note(text);
                 continue;
             }
             const Estimate made = outcome.result();
-            figure.windows += static_cast<int>(outcome.rates.size());
+            figure.windows += static_cast<int>(outcome.windows());
+            windows_ += outcome.windows();
+            disturbed_ += outcome.disturbed.size();
             if (entry.alone) {
                 figure.one_thread = std::max(figure.one_thread.value_or(0.0), made.rate);
             } else if (made.rate > figure.value) {
@@ -312,6 +318,7 @@ class Measurement {
 
     Measured result(double seconds) {
         Measured measured;
+        check_order();
         measured.device = cpu_device(machine_, threads_, found_, levels_, options_.date);
         std::vector<Device> devices;
         for (const std::string& name : io::builtin_device_names()) {
@@ -329,6 +336,21 @@ class Measurement {
         measured.notes = std::move(notes_);
         measured.device.notes = measured.notes;
         return measured;
+    }
+
+    /// A cache that seems slower than memory was measured while something else had it.
+    void check_order() {
+        const auto rate = [&](const std::string& name) {
+            for (const Found& figure : found_) {
+                if (figure.name == name && figure.problem.empty()) return figure.value;
+            }
+            return 0.0;
+        };
+        for (Found& figure : found_) {
+            if (!figure.name.starts_with("l") || !figure.name.ends_with(".read") || figure.value >= rate("memory.read"))
+                continue;
+            figure.note = "slower than memory: disturbed";
+        }
     }
 
     void compare_with(const Device& known, Device& device) {
@@ -376,6 +398,8 @@ class Measurement {
                                 {"load_average", load_before_},
                                 {"others_busy", seen.others},
                                 {"stolen", seen.stolen},
+                                {"windows", windows_},
+                                {"windows_disturbed", disturbed_},
                                 {"busy_because", reasons}};
         if (machine_.processor_limit > 0.0) json["processor_limit"] = machine_.processor_limit;
         json["levels"] = io::OrderedJson::array();
@@ -408,6 +432,9 @@ class Measurement {
     Plan plan_;
     std::vector<Found> found_;
     std::vector<std::string> notes_;
+    std::map<std::string, std::string> unmeasured_;  // figures that only one thread can be measured by, and why
+    std::size_t windows_ = 0;
+    std::size_t disturbed_ = 0;
 };
 
 }  // namespace

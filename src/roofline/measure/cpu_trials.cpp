@@ -55,14 +55,14 @@ Trial flop_trial(std::string name, Team& team, std::size_t threads, const FlopKe
     trial.work = kernel.flops * static_cast<double>(threads);
     trial.run = [&team, threads, kernel](std::uint64_t units) {
         std::atomic<bool> right{true};
-        const double seconds = team.run(threads, [&](std::size_t) {
+        const Ran ran = team.run(threads, [&](std::size_t) {
             for (std::uint64_t left = units; left > 0;) {
                 const std::uint64_t trips = std::min(left, kernel.longest);
                 if (!kernel.run(trips)) right = false;
                 left -= trips;
             }
         });
-        return Window{seconds, right};
+        return Window{ran.seconds, right, ran.disturbed};
     };
     return trial;
 }
@@ -81,7 +81,7 @@ Trial resident_trial(std::string name, Team& team, std::span<const Arrays> array
             for (const Arrays& own : memory) spoil(own.a, span);
         }
         std::vector<Walk> walks(memory.size());
-        const double seconds = team.run(memory.size(), [&](std::size_t i) {
+        const Ran ran = team.run(memory.size(), [&](std::size_t i) {
             walks[i].sum = kernel.run(memory[i].a, memory[i].b, memory[i].c, span, units);
         });
         bool right = true;
@@ -89,7 +89,7 @@ Trial resident_trial(std::string name, Team& team, std::span<const Arrays> array
             right = right && (writes ? written_right(kernel.motion, memory[i].a, span)
                                      : walks[i].sum == units * (span / page_bytes) * page_sum());
         }
-        return Window{seconds, right};
+        return Window{ran.seconds, right, ran.disturbed};
     };
     return trial;
 }
@@ -120,7 +120,7 @@ Trial walking_trial(std::string name, Team& team, std::span<const Arrays> arrays
             checked[i] = last(i);
             if (writes) spoil(memory[i].a + checked[i], piece);
         }
-        const double seconds = team.run(memory.size(), [&](std::size_t i) {
+        const Ran ran = team.run(memory.size(), [&](std::size_t i) {
             Walk walk = (*walks)[i];
             walk.sum = 0;
             const Arrays& own = memory[i];
@@ -136,7 +136,7 @@ Trial walking_trial(std::string name, Team& team, std::span<const Arrays> arrays
             right = right && (writes ? written_right(kernel.motion, memory[i].a + checked[i], piece)
                                      : (*walks)[i].sum == units * (piece / page_bytes) * page_sum());
         }
-        return Window{seconds, right};
+        return Window{ran.seconds, right, ran.disturbed};
     };
     return trial;
 }
@@ -148,7 +148,7 @@ Trial clock_trial(std::string name, Team& team, std::size_t threads) {
     trial.work = 16.0;  // dependent additions, a cycle each
     trial.run = [&team, threads](std::uint64_t units) {
         std::atomic<bool> right{true};
-        const double seconds = team.run(threads, [&](std::size_t) {
+        const Ran ran = team.run(threads, [&](std::size_t) {
             std::uint64_t value = 0;
             std::uint64_t one = 1;
             for (std::uint64_t i = 0; i < units; ++i) {
@@ -178,7 +178,7 @@ Trial clock_trial(std::string name, Team& team, std::size_t threads) {
             }
             if (value != 16 * units) right = false;
         });
-        return Window{seconds, right};
+        return Window{ran.seconds, right, ran.disturbed};
     };
     return trial;
 }

@@ -38,7 +38,7 @@ Estimate estimate(std::span<const double> rates) {
     std::size_t first = 0;
     bool agreed = false;
     if (sorted.size() >= windows_averaged) {
-        for (std::size_t i = 0; i + windows_averaged <= sorted.size() && !agreed; ++i) {
+        for (std::size_t i = 0; i + windows_averaged <= sorted.size() && i <= most_skipped && !agreed; ++i) {
             if (sorted[i + windows_averaged - 1] >= (1.0 - agreement) * sorted[i]) {
                 first = i;
                 agreed = true;

@@ -11,6 +11,7 @@ namespace roofline::measure {
 
 inline constexpr std::size_t windows_averaged = 3;
 inline constexpr double agreement = 0.02;         // the three lie within this of each other
+inline constexpr std::size_t most_skipped = 2;    // faster windows that may be errors of the clock
 inline constexpr std::size_t settled_after = 10;  // windows that raise the estimate ...
 inline constexpr double settled_gain = 0.01;      // ... by less than this
 
@@ -20,7 +21,8 @@ struct Estimate {
     bool agreed = false;  // false: no three windows agreed, and the rate is the mean of the fastest three
 };
 
-/// The mean of the three fastest windows that lie within `agreement` of each other.
+/// The mean of the three fastest windows that lie within `agreement` of each other. Slow windows agree too when the
+/// machine is busy, so no more than `most_skipped` faster ones are passed over on the way to an agreement.
 Estimate estimate(std::span<const double> rates);
 
 /// Whether the last `settled_after` windows raised an estimate that had agreed before by less than `settled_gain`.

@@ -17,16 +17,30 @@ std::uint64_t units_for(double window_s, std::uint64_t units, double seconds) {
     return static_cast<std::uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(most_units)));
 }
 
+constexpr double shortest_s = 0.0005;
+constexpr int attempts = 4;
+
 struct State {
     std::uint64_t units = 0;  // zero: not known yet how many fill a window
+    double window_s = 0.0;    // shorter than asked for where longer ones are always disturbed
     Outcome outcome;
 };
 
-/// Doubles the units until they take an eighth of a window; caches and clocks are warm afterwards.
+/// A run that nothing disturbed, if a few attempts give one.
+Window quiet_run(const Trial& trial, std::uint64_t units) {
+    Window best = trial.run(units);
+    for (int attempt = 1; attempt < attempts && best.right && best.disturbed; ++attempt) {
+        const Window again = trial.run(units);
+        if (!again.right || !again.disturbed || again.seconds < best.seconds) best = again;
+    }
+    return best;
+}
+
+/// Raises the units until they take an eighth of a window; caches and clocks are warm afterwards.
 void find_units(const Trial& trial, State& state) {
     std::uint64_t units = 1;
     while (true) {
-        const Window window = trial.run(units);
+        const Window window = quiet_run(trial, units);
         if (!window.right) {
             state.outcome.wrong = true;
             return;
@@ -36,13 +50,14 @@ void find_units(const Trial& trial, State& state) {
             return;
         }
         units = std::min(most_units, window.seconds > trial.window_s / 1000.0
-                                         ? units_for(trial.window_s / 4.0, units, window.seconds)
+                                         ? std::max(units + 1, units_for(trial.window_s / 4.0, units, window.seconds))
                                          : units * 4);
     }
 }
 
 void one_window(const Trial& trial, State& state) {
     if (state.units == 0) {
+        state.window_s = trial.window_s;
         find_units(trial, state);
         if (state.outcome.wrong) return;
     }
@@ -52,16 +67,35 @@ void one_window(const Trial& trial, State& state) {
         return;
     }
     if (window.seconds <= 0.0) return;
-    // A window that came out much too short was planned while the machine was slow: not long enough to count.
-    if (window.seconds < trial.window_s / 2.0) {
-        state.units = units_for(trial.window_s, state.units, window.seconds);
+    const double rate = trial.work * static_cast<double>(state.units) / window.seconds;
+    if (window.disturbed) {
+        state.outcome.disturbed.push_back(rate);
+        // On a busy machine short windows slip through between what else is running.
+        if (state.units > 1 && state.window_s > 2.0 * shortest_s) {
+            state.window_s /= 2.0;
+            state.units = (state.units + 1) / 2;
+        }
         return;
     }
-    state.outcome.rates.push_back(trial.work * static_cast<double>(state.units) / window.seconds);
+    // A window that came out much too short was planned while the machine was slow: not long enough to count.
+    if (window.seconds < state.window_s / 2.0) {
+        state.units = units_for(state.window_s, state.units, window.seconds);
+        state.outcome.disturbed.push_back(rate);
+        return;
+    }
+    state.outcome.rates.push_back(rate);
     state.outcome.settled = settled(state.outcome.rates);
 }
 
 }  // namespace
+
+Estimate Outcome::result() const {
+    if (wrong) return {};
+    if (rates.size() >= windows_averaged) return estimate(rates);
+    std::vector<double> all = rates;
+    all.insert(all.end(), disturbed.begin(), disturbed.end());
+    return estimate(all);
+}
 
 std::vector<Outcome> run_rounds(std::span<const Trial> trials, const Rounds& rounds, Clock& clock) {
     std::vector<State> states(trials.size());
@@ -73,7 +107,7 @@ std::vector<Outcome> run_rounds(std::span<const Trial> trials, const Rounds& rou
             State& state = states[i];
             if (state.outcome.settled || state.outcome.wrong) continue;
             const double spent = clock.seconds() - start;
-            // Rounds that gave too short a window do not count, so a few more than asked for may be needed.
+            // Disturbed windows do not count, so more rounds than asked for may be needed; not for ever.
             const bool enough = state.outcome.rates.size() >= rounds.fewest || round >= 2 * rounds.fewest;
             if (spent >= rounds.budget_s && enough) continue;
             if (rounds.stop && rounds.stop()) {

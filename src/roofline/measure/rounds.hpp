@@ -18,7 +18,8 @@ namespace roofline::measure {
 /// What one window came to.
 struct Window {
     double seconds = 0.0;
-    bool right = true;  // the answer was checked and is right
+    bool right = true;       // the answer was checked and is right
+    bool disturbed = false;  // something else ran on a processor meanwhile
 };
 
 /// Something that can be done any number of times. `run` does `units` of it and says how long they took.
@@ -30,11 +31,13 @@ struct Trial {
 };
 
 struct Outcome {
-    std::vector<double> rates;  // work a second, window by window
+    std::vector<double> rates;      // work a second, window by window, of windows that nothing disturbed
+    std::vector<double> disturbed;  // of the others: used only where there are not enough
     bool settled = false;
     bool wrong = false;  // an answer was wrong: no rate of this trial counts
 
-    Estimate result() const { return wrong ? Estimate{} : estimate(rates); }
+    Estimate result() const;
+    std::size_t windows() const { return rates.size() + disturbed.size(); }
 };
 
 struct Rounds {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <system_error>
 #include <thread>
 
@@ -31,6 +32,15 @@ bool hold_on(int processor) {
     CPU_ZERO(&set);
     CPU_SET(static_cast<unsigned>(processor), &set);
     return ::pthread_setaffinity_np(::pthread_self(), sizeof set, &set) == 0;
+}
+
+/// How often this thread was taken off its processor so far, of its own will or not.
+long switches() {
+#if defined(RUSAGE_THREAD)
+    rusage usage{};
+    if (::getrusage(RUSAGE_THREAD, &usage) == 0) return usage.ru_nvcsw + usage.ru_nivcsw;
+#endif
+    return 0;
 }
 
 double now() {
@@ -66,6 +76,7 @@ struct Team::Shared {
     struct alignas(128) Times {
         double start = 0.0;
         double end = 0.0;
+        bool disturbed = false;
     };
 
     std::vector<std::thread> threads;
@@ -86,9 +97,11 @@ struct Team::Shared {
     void take_part(std::size_t index, std::size_t count, const std::function<void(std::size_t)>& work) {
         ready.fetch_add(1);
         for (int spins = 0; ready.load(std::memory_order_acquire) < count; ++spins) wait_a_little(spins);
+        const long switched = switches();
         times[index].start = now();
         work(index);
         times[index].end = now();
+        times[index].disturbed = switches() != switched;
         finished.fetch_add(1, std::memory_order_release);
     }
 
@@ -148,7 +161,7 @@ bool Team::pinned() const {
     return shared_->pinned;
 }
 
-double Team::run(std::size_t threads, const std::function<void(std::size_t)>& body) {
+Ran Team::run(std::size_t threads, const std::function<void(std::size_t)>& body) {
     Shared& shared = *shared_;
     const std::size_t count = std::clamp<std::size_t>(threads, 1, size());
     shared.ready = 0;
@@ -166,11 +179,13 @@ double Team::run(std::size_t threads, const std::function<void(std::size_t)>& bo
     for (int spins = 0; shared.finished.load(std::memory_order_acquire) < count; ++spins) wait_a_little(spins);
     double start = shared.times[0].start;
     double end = shared.times[0].end;
+    bool disturbed = shared.times[0].disturbed;
     for (std::size_t i = 1; i < count; ++i) {
         start = std::min(start, shared.times[i].start);
         end = std::max(end, shared.times[i].end);
+        disturbed = disturbed || shared.times[i].disturbed;
     }
-    return end - start;
+    return {end - start, disturbed};
 }
 
 }  // namespace roofline::measure

@@ -10,6 +10,12 @@
 
 namespace roofline::measure {
 
+/// How a piece of work went.
+struct Ran {
+    double seconds = 0.0;    // from the first start to the last end
+    bool disturbed = false;  // the system took a thread off its processor meanwhile: the time says little
+};
+
 class Team {
   public:
     /// One thread for each processor. Fewer where the system allows no more (`size()` tells).
@@ -21,8 +27,8 @@ class Team {
     std::size_t size() const;
     bool pinned() const;  // every thread could be held on its processor
 
-    /// Runs body(0) ... body(threads - 1), all at once, and returns the seconds from the first start to the last end.
-    double run(std::size_t threads, const std::function<void(std::size_t)>& body);
+    /// Runs body(0) ... body(threads - 1), all at once.
+    Ran run(std::size_t threads, const std::function<void(std::size_t)>& body);
 
   private:
     struct Shared;

@@ -90,7 +90,9 @@ ROOFLINE_NEON("fp16") bool fp16(std::uint64_t trips) {
 ROOFLINE_NEON("fp16+bf16") bool bf16_dot(std::uint64_t trips) {
     constexpr std::size_t lanes = 4;
     float values[24 * lanes];
-    bfloat16x8_t x = vreinterpretq_bf16_u16(vdupq_n_u16(bfloat_bits(1)));
+    uint16x8_t ones = vdupq_n_u16(bfloat_bits(1));
+    asm volatile("" : "+w"(ones));  // GCC 12 makes the constant 1.0 of bf16 with the instruction for fp16
+    bfloat16x8_t x = vreinterpretq_bf16_u16(ones);
     bfloat16x8_t y = vreinterpretq_bf16_u16(vld1q_u16(bfloat_step_lanes(2).value));
     asm volatile("" : "+w"(x), "+w"(y));
 #define UPDATE(a) vbfdotq_f32(a, x, y)
@@ -105,7 +107,9 @@ ROOFLINE_NEON("fp16+bf16") bool bf16_dot(std::uint64_t trips) {
 ROOFLINE_NEON("fp16+bf16") bool bf16_matrix(std::uint64_t trips) {
     constexpr std::size_t lanes = 4;
     float values[24 * lanes];
-    bfloat16x8_t x = vreinterpretq_bf16_u16(vdupq_n_u16(bfloat_bits(1)));
+    uint16x8_t ones = vdupq_n_u16(bfloat_bits(1));
+    asm volatile("" : "+w"(ones));  // GCC 12 makes the constant 1.0 of bf16 with the instruction for fp16
+    bfloat16x8_t x = vreinterpretq_bf16_u16(ones);
     bfloat16x8_t y = vreinterpretq_bf16_u16(vld1q_u16(bfloat_step_lanes(4).value));
     asm volatile("" : "+w"(x), "+w"(y));
 #define UPDATE(a) vbfmmlaq_f32(a, x, y)

@@ -88,7 +88,9 @@ ROOFLINE_SVE bool bf16_dot(std::uint64_t trips) {
     const std::size_t lanes = svcntw();
     float values[24 * widest / sizeof(float)];
     const svbool_t on = svptrue_b32();
-    svbfloat16_t x = svreinterpret_bf16_u16(svdup_u16(bfloat_bits(1)));
+    svuint16_t ones = svdup_u16(bfloat_bits(1));
+    asm volatile("" : "+w"(ones));  // see neon.cpp
+    svbfloat16_t x = svreinterpret_bf16_u16(ones);
     svbfloat16_t y = svreinterpret_bf16_u16(svld1_u16(svptrue_b16(), bfloat_step_lanes(2).value));
     asm volatile("" : "+w"(x), "+w"(y));
 #define UPDATE(a) svbfdot_f32(a, x, y)
@@ -105,7 +107,9 @@ ROOFLINE_SVE bool bf16_matrix(std::uint64_t trips) {
     const std::size_t lanes = svcntw();
     float values[24 * widest / sizeof(float)];
     const svbool_t on = svptrue_b32();
-    svbfloat16_t x = svreinterpret_bf16_u16(svdup_u16(bfloat_bits(1)));
+    svuint16_t ones = svdup_u16(bfloat_bits(1));
+    asm volatile("" : "+w"(ones));  // see neon.cpp
+    svbfloat16_t x = svreinterpret_bf16_u16(ones);
     svbfloat16_t y = svreinterpret_bf16_u16(svld1rq_u16(svptrue_b16(), bfloat_step_lanes(4).value));
     asm volatile("" : "+w"(x), "+w"(y));
 #define UPDATE(a) svbfmmla_f32(a, x, y)

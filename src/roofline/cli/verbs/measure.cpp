@@ -1,0 +1,258 @@
+// roofline measure: what can this machine really do?
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "roofline/cli/files.hpp"
+#include "roofline/cli/load.hpp"
+#include "roofline/cli/output.hpp"
+#include "roofline/cli/program.hpp"
+#include "roofline/io/names.hpp"
+#include "roofline/io/report_json.hpp"
+#include "roofline/measure/cpu_device.hpp"
+#include "roofline/render/numbers.hpp"
+#include "roofline/render/table.hpp"
+#include "roofline/render/terminal_roofline.hpp"
+
+namespace roofline::cli {
+namespace {
+
+struct Options {
+    OutputOptions output;
+    std::string device = "cpu";
+    std::string only;
+    std::string threads;
+    std::string seconds;
+    bool quick = false;
+    bool keep = true;
+};
+
+volatile std::sig_atomic_t interrupted = 0;
+extern "C" void interrupt(int) {
+    interrupted = 1;
+}
+
+/// Ctrl-C ends the measuring between two windows, while nothing is being written.
+class Interruptible {
+  public:
+    Interruptible() {
+        interrupted = 0;
+        struct sigaction action{};
+        action.sa_handler = interrupt;
+        ::sigaction(SIGINT, &action, &before_int_);
+        ::sigaction(SIGTERM, &action, &before_term_);
+    }
+    Interruptible(const Interruptible&) = delete;
+    Interruptible& operator=(const Interruptible&) = delete;
+    ~Interruptible() {
+        ::sigaction(SIGINT, &before_int_, nullptr);
+        ::sigaction(SIGTERM, &before_term_, nullptr);
+    }
+
+  private:
+    struct sigaction before_int_{};
+    struct sigaction before_term_{};
+};
+
+/// One line on a terminal that is written over and over, and wiped in the end.
+class ProgressLine {
+  public:
+    ProgressLine() : shown_(::isatty(STDERR_FILENO) != 0) {}
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+    ~ProgressLine() {
+        if (shown_) fmt::print(stderr, "\r\033[K");
+    }
+    void show(std::string_view text) const {
+        if (!shown_) return;
+        fmt::print(stderr, "\r\033[Kmeasuring {}", text.substr(0, 68));
+        std::fflush(stderr);
+    }
+
+  private:
+    bool shown_;
+};
+
+std::string value_of(double value, measure::Unit unit) {
+    return render::with_unit(value, measure::spelt(unit));
+}
+
+render::Table figures(const std::vector<measure::Found>& found) {
+    render::Table table{{{"figure", render::Align::left},
+                         {"measured"},
+                         {"one thread"},
+                         {"datasheet"},
+                         {"of it"},
+                         {"spread"},
+                         {"fastest", render::Align::left}},
+                        {}};
+    bool any_datasheet = false;
+    bool any_one_thread = false;
+    for (const measure::Found& figure : found) {
+        any_datasheet = any_datasheet || figure.datasheet;
+        any_one_thread = any_one_thread || figure.one_thread;
+        if (!figure.problem.empty()) {
+            table.rows.push_back({figure.name, "-", figure.one_thread ? value_of(*figure.one_thread, figure.unit) : "",
+                                  "", "", "", figure.problem});
+            continue;
+        }
+        std::string fastest = figure.variant;
+        if (!figure.note.empty()) fastest += (fastest.empty() ? "" : "; ") + figure.note;
+        table.rows.push_back({figure.name, value_of(figure.value, figure.unit),
+                              figure.one_thread ? value_of(*figure.one_thread, figure.unit) : "",
+                              figure.datasheet ? value_of(*figure.datasheet, figure.unit) : "",
+                              figure.datasheet ? render::percent(figure.value / *figure.datasheet) : "",
+                              figure.windows > 0 ? render::percent(figure.spread) : "", std::move(fastest)});
+    }
+    if (!any_datasheet) {
+        table.drop("datasheet");
+        table.drop("of it");
+    }
+    if (!any_one_thread) table.drop("one thread");
+    return table;
+}
+
+/// The caches that were seen, in words.
+std::string levels_line(const measure::Measured& measured) {
+    std::string text;
+    const auto levels = measured.context.find("levels");
+    if (levels == measured.context.end()) return text;
+    for (const auto& level : *levels) {
+        if (!level.contains("knee_bytes") || !level["knee_bytes"].is_number()) continue;
+        const auto knee = level["knee_bytes"].get<double>();
+        text += fmt::format("{}{} {:.4g} {}", text.empty() ? "" : ", ", level["name"].get<std::string>(),
+                            knee < 1048576.0 ? knee / 1024.0 : knee / 1048576.0, knee < 1048576.0 ? "KiB" : "MiB");
+    }
+    return text.empty() ? text : "caches by where reading slows down: " + text + "\n";
+}
+
+std::string for_people(const measure::Measured& measured, bool markdown) {
+    std::string text = fmt::format("{}{}\n\n", markdown ? "# " : "", measured.device.title);
+    const render::Table table = figures(measured.found);
+    text += markdown ? render::as_markdown(table) : render::as_text(table);
+    if (const std::string levels = levels_line(measured); !levels.empty()) text += "\n" + levels;
+    if (const std::string drawing = render::terminal_roofline(measured.device); !drawing.empty())
+        text += markdown ? fmt::format("\n```text\n{}```\n", drawing) : "\n" + drawing;
+    if (!measured.notes.empty()) text += markdown ? "\n## notes\n\n" : "\nnotes\n";
+    for (const std::string& note : measured.notes) text += fmt::format("{}- {}\n", markdown ? "" : "  ", note);
+    return text;
+}
+
+/// As `this`, for every other verb. A machine where that cannot be written still gets its figures.
+void keep(const measure::Measured& measured, std::string& text, bool people) {
+    const std::string path = own_profile_path();
+    std::error_code ignored;
+    std::filesystem::create_directories(folder_of(path), ignored);
+    const auto written = write_whole(path, io::dump(measure::measured_json(measured)));
+    if (!written) {
+        fmt::print(stderr, "roofline: not kept as `this`: {}\n", written.error().text);
+    } else if (people) {
+        text += fmt::format("\nkept as `this` ({}): roofline predict MODEL this\n", path);
+    }
+}
+
+Result<measure::Measured> measured_cpu(const Options& options) {
+    measure::CpuOptions asked;
+    asked.quick = options.quick;
+    asked.seconds = options.quick ? 5.0 : 20.0;
+    if (!options.seconds.empty()) {
+        const auto seconds = parse_duration("--seconds", options.seconds);
+        if (!seconds) return std::unexpected(seconds.error());
+        asked.seconds = *seconds;
+    }
+    if (!options.threads.empty()) {
+        const auto threads = parse_whole("--threads", options.threads, 1.0, 65536.0);
+        if (!threads) return std::unexpected(threads.error());
+        asked.threads = static_cast<std::size_t>(*threads);
+        const std::size_t there = measure::this_machine().processors.size();
+        if (asked.threads > there) {
+            return fail(fmt::format("--threads: found {}, expected at most {}, the processors this process may use",
+                                    asked.threads, there));
+        }
+    }
+    if (!options.only.empty()) {
+        const auto names = measure::cpu_figure_names();
+        const bool any = std::any_of(names.begin(), names.end(),
+                                     [&](const std::string& name) { return measure::named_by(name, options.only); });
+        if (!any) {
+            return fail(fmt::format("--only: found \"{}\", expected a figure such as {}{}", options.only,
+                                    fmt::join(names, ", "), io::suggestion(options.only, names)));
+        }
+    }
+    asked.only = options.only;
+    asked.date = now_iso().substr(0, 10);
+    asked.stop = [] { return interrupted != 0; };
+    const ProgressLine line;
+    asked.progress = [&line](std::string_view text) { line.show(text); };
+    return measure::measure_cpu(asked);
+}
+
+Result<measure::Measured> measured_device(const Options& options) {
+    if (options.device == "cpu") return measured_cpu(options);
+    if (options.device.starts_with("cuda")) {
+        return std::unexpected(Problem{fmt::format("{}: this build has no CUDA backend", options.device), true});
+    }
+    return fail(fmt::format("--device: found \"{}\", expected cpu or cuda:N", options.device));
+}
+
+Result<int> run(const Options& options) {
+    const Interruptible guard;
+    const auto measured = measured_device(options);
+    if (interrupted != 0) {
+        fmt::print(stderr, "roofline: stopped; nothing was written\n");
+        return stopped;
+    }
+    if (!measured) return std::unexpected(measured.error());
+
+    const bool json = options.output.format == "json";
+    const bool whole = measured->device.bandwidth(Level::memory) != nullptr;
+    const bool names_json = options.output.file.ends_with(".json");
+    if (json || names_json) {
+        if (!whole) {
+            return fail(
+                fmt::format("--only {}: a device file needs memory.read, which was left out; "
+                            "--format table or md shows the rest",
+                            options.only));
+        }
+    }
+    std::string text =
+        json ? io::dump(measure::measured_json(*measured)) : for_people(*measured, options.output.format == "md");
+    // Only a whole measurement replaces the profile that other verbs rely on.
+    const bool saved = options.keep && options.only.empty();
+    if (names_json && !json) {
+        // FILE.json is a device file whatever is shown beside it.
+        if (auto done = options.output.write(io::dump(measure::measured_json(*measured))); !done)
+            return std::unexpected(done.error());
+        if (saved) keep(*measured, text, true);
+        fmt::print("{}", text);
+        return done;
+    }
+    if (saved) keep(*measured, text, !json && options.output.file.empty());
+    if (auto done = options.output.write(text); !done) return std::unexpected(done.error());
+    return done;
+}
+
+}  // namespace
+
+void measure_verb(Program& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* verb = program.app.add_subcommand(
+        "measure", "What can this machine really do? Measures it, and keeps the profile as the device `this`");
+    verb->add_option("--device", options->device, "cpu, or cuda:0 for the first GPU")->capture_default_str();
+    verb->add_flag("--quick", options->quick, "5 seconds instead of 20; of the caches only how fast they are read");
+    verb->add_option("--seconds", options->seconds, "How long to take: 5s, 20s, 60s")->type_name("TIME");
+    verb->add_option("--threads", options->threads, "Threads, instead of all processors this process may use")
+        ->type_name("N");
+    verb->add_option("--only", options->only,
+                     "One figure or one kind: memory.read, l2, vector, fp32, copy; not kept as `this`")
+        ->type_name("NAME");
+    verb->add_flag("!--no-keep", options->keep, "Do not keep the profile as `this`");
+    options->output.add_to(*verb, {"table", "md", "json"});
+    verb->callback([&program, options] { program.action = [options] { return run(*options); }; });
+}
+
+}  // namespace roofline::cli
