@@ -4,7 +4,7 @@
  *   requests                                                   answers
  *   { "do": "describe" }                                       { "devices": [ DEVICE ], "driver", "runtime" }
  *   { "do": "measure", "device": 0, "quick": false,            { "device": DEVICE, "figures": [ FIGURE ],
- *     "only": [ "memory", "tensor" ]? }                          "refused": [ { "name", "why" } ],
+ *     "only": [ "memory", "matrix.bf16" ]? }                          "refused": [ { "name", "why" } ],
  *                                                                "notes": [ TEXT ], "busy": false, "seconds" }
  *   { "do": "bench" | "step", ... }                            as src/roofline/bench/cuda says
  *   anything that cannot be answered                           { "problem": TEXT, "unavailable"?: true }

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace roofline::cuda {
+namespace roofline::probe {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define ROOFLINE_HAS_BULK 1
@@ -62,4 +62,4 @@ __device__ inline void bulk_stores_done() {
 }
 #endif
 
-}  // namespace roofline::cuda
+}  // namespace roofline::probe

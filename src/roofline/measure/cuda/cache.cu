@@ -6,7 +6,7 @@
 
 #include "roofline/measure/cuda/ramp.cuh"
 
-namespace roofline::cuda {
+namespace roofline::probe {
 namespace {
 
 /// No flops; `passes` * `chunks` * blockDim * Unroll * 16 bytes over the whole grid.
@@ -37,8 +37,6 @@ struct Shape {
     int unroll;
 };
 
-}  // namespace
-
 void probe_cache(const Chip& chip, Found& found) {
     chip.say("L2");
     const std::size_t l2 = chip.l2_bytes > 0 ? chip.l2_bytes : std::size_t{32} << 20;
@@ -63,14 +61,12 @@ void probe_cache(const Chip& chip, Found& found) {
         double bytes = 0.0;
         Spread time;
     };
-    // Seconds for reading `wanted` bytes (rounded to whole turns of the grid) about 2 GB worth of times.
+    // The time of one launch that reads a set of `wanted` bytes (whole chunks of it) so often that 2 GiB are read.
     const auto measure = [&](const Shape& shape, std::size_t wanted, int repetitions, double& bytes_each,
                              double& set_bytes) {
         const std::size_t chunk_bytes = static_cast<std::size_t>(shape.threads * shape.unroll) * 16;
         const std::size_t grid = static_cast<std::size_t>(shape.per_multiprocessor * chip.multiprocessors);
-        std::size_t chunks = std::max<std::size_t>(1, wanted / chunk_bytes);
-        // Whole turns keep all blocks equally busy; small sets have fewer chunks than blocks anyway.
-        if (chunks > grid) chunks -= chunks % grid;
+        const std::size_t chunks = std::max<std::size_t>(1, wanted / chunk_bytes);
         const std::size_t set = chunks * chunk_bytes;
         const int passes = static_cast<int>(std::max<std::size_t>(4, (std::size_t{2} << 30) / set));
         const auto launch = [&] {
@@ -144,4 +140,7 @@ void probe_cache(const Chip& chip, Found& found) {
          {"how", "largest working set read faster than half-way between the L2's best and memory"}});
 }
 
-}  // namespace roofline::cuda
+const Registered registered({20, "cache", probe_cache});
+
+}  // namespace
+}  // namespace roofline::probe

@@ -6,7 +6,7 @@
 #define ROOFLINE_HAS_CUBLASLT_HEADER 1
 #endif
 
-namespace roofline::cuda {
+namespace roofline::probe {
 
 #ifdef ROOFLINE_HAS_CUBLASLT_HEADER
 namespace {
@@ -232,4 +232,4 @@ bool cublaslt_is_there(std::string& why) {
 
 #endif
 
-}  // namespace roofline::cuda
+}  // namespace roofline::probe

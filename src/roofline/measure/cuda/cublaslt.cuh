@@ -8,7 +8,7 @@
 
 #include "roofline/measure/cuda/operands.cuh"
 
-namespace roofline::cuda {
+namespace roofline::probe {
 
 /// What is multiplied, what comes out, and how it is added up.
 struct ProductType {
@@ -45,4 +45,4 @@ class Product {
     std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace roofline::cuda
+}  // namespace roofline::probe

@@ -14,7 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace roofline::cuda {
+namespace roofline::probe {
 
 using Json = nlohmann::json;
 using Progress = std::function<void(std::string)>;
@@ -148,21 +148,32 @@ struct Chip {
     std::size_t shared_per_block = 0;  // at most, when asked for
     double clock_hz = 0.0;
     bool quick = false;
+    std::vector<std::string> only;  // "memory", "matrix.bf16"; empty: all
     const Progress* progress = nullptr;
+
+    /// Whether a figure was asked for, by its own name or by one of what it is part of.
+    bool wants(const std::string& figure) const {
+        for (const std::string& name : only)
+            if (figure == name || figure.compare(0, name.size() + 1, name + ".") == 0) return true;
+        return only.empty();
+    }
 
     void say(const std::string& line) const {
         if (progress != nullptr && *progress) (*progress)(line);
     }
 };
 
-// The probes, one file each. A probe adds figures and refusals; what it throws becomes a refusal under its name.
-void probe_memory(const Chip& chip, Found& found);
-void probe_cache(const Chip& chip, Found& found);
-void probe_shared(const Chip& chip, Found& found);
-void probe_host(const Chip& chip, Found& found);
-void probe_peers(const Chip& chip, Found& found);
-void probe_tensor(const Chip& chip, Found& found);
-void probe_vector(const Chip& chip, Found& found);
-void probe_launch(const Chip& chip, Found& found);
+/// A probe adds figures and refusals; what it throws becomes a refusal under its name. One file each, which registers
+/// it: `const Registered registered({10, "memory", probe_memory});`; the names of its figures begin with its own. They
+/// run in the order of their numbers: first what is short and cool, last what heats the chip.
+struct Probe {
+    int order = 0;
+    const char* name = "";
+    void (*run)(const Chip&, Found&) = nullptr;
+};
 
-}  // namespace roofline::cuda
+struct Registered {
+    explicit Registered(const Probe& probe);
+};
+
+}  // namespace roofline::probe

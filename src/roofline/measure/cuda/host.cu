@@ -6,7 +6,7 @@
 
 #include "roofline/measure/cuda/ramp.cuh"
 
-namespace roofline::cuda {
+namespace roofline::probe {
 namespace {
 
 struct Pinned {
@@ -29,8 +29,6 @@ void add(Found& found, const char* name, double bytes, const Spread& time, const
     figure["bytes"] = bytes;
     found.figures.push_back(std::move(figure));
 }
-
-}  // namespace
 
 void probe_host(const Chip& chip, Found& found) {
     chip.say("link to the host");
@@ -88,4 +86,7 @@ void probe_host(const Chip& chip, Found& found) {
     add(found, "host.both_ways", 2.0 * size, both, "both directions at once, pinned; bytes of both added up");
 }
 
-}  // namespace roofline::cuda
+const Registered registered({60, "host", probe_host});
+
+}  // namespace
+}  // namespace roofline::probe

@@ -4,7 +4,7 @@
 
 #include "roofline/measure/cuda/frame.cuh"
 
-namespace roofline::cuda {
+namespace roofline::probe {
 namespace {
 
 __global__ void count_me(unsigned* counter) {
@@ -24,8 +24,6 @@ void add(Found& found, const char* name, const Spread& time, const char* how) {
                              {"samples", time.samples},
                              {"how", how}});
 }
-
-}  // namespace
 
 void probe_launch(const Chip& chip, Found& found) {
     chip.say("launches");
@@ -79,4 +77,7 @@ void probe_launch(const Chip& chip, Found& found) {
     add(found, "launch.alone", spread_of(alone), "one kernel launched and waited for");
 }
 
-}  // namespace roofline::cuda
+const Registered registered({50, "launch", probe_launch});
+
+}  // namespace
+}  // namespace roofline::probe

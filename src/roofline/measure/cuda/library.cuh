@@ -10,7 +10,7 @@
 
 #include "roofline/measure/cuda/frame.cuh"
 
-namespace roofline::cuda {
+namespace roofline::probe {
 
 class Library {
   public:
@@ -42,4 +42,4 @@ class Library {
     void* handle_ = nullptr;
 };
 
-}  // namespace roofline::cuda
+}  // namespace roofline::probe

@@ -3,7 +3,7 @@
 #include "roofline/measure/cuda/library.cuh"
 #include "roofline/measure/cuda/nvml.cuh"
 
-namespace roofline::cuda {
+namespace roofline::probe {
 namespace {
 
 using Handle = void*;
@@ -87,4 +87,4 @@ Limits limits_of(int device) {
     return limits;
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::probe

@@ -7,7 +7,7 @@
 
 #include "roofline/measure/cuda/frame.cuh"
 
-namespace roofline::cuda {
+namespace roofline::probe {
 
 struct State {
     std::optional<double> clock_hz;  // of the multiprocessors
@@ -30,4 +30,4 @@ State state_of(int device);
 Limits limits_of(int device);
 bool nvml_is_there();
 
-}  // namespace roofline::cuda
+}  // namespace roofline::probe

@@ -11,7 +11,7 @@
 
 #include "roofline/measure/cuda/frame.cuh"
 
-namespace roofline::cuda {
+namespace roofline::probe {
 
 enum class Numbers { fp64, fp32, fp16, bf16, fp8, int8, fp4, int32 };
 
@@ -58,8 +58,8 @@ static __global__ void fill_normal(void* out, std::size_t count, Numbers type, s
     for (std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; i < count; i += stride) {
         const float value = normal(i, seed);
         switch (type) {
-            case Numbers::fp64:
-                static_cast<double*>(out)[i] = value;
+            case Numbers::fp64:  // with digits beyond fp32, so that products are not exact
+                static_cast<double*>(out)[i] = value + 0x1p-26 * normal(i, seed + 1000);
                 break;
             case Numbers::fp32:
                 static_cast<float*>(out)[i] = value;
@@ -113,4 +113,4 @@ inline double number_at(const void* data, std::size_t i, Numbers type) {
     return 0.0;
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::probe

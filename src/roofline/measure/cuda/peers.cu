@@ -4,7 +4,7 @@
 #include "roofline/measure/cuda/library.cuh"
 #include "roofline/measure/cuda/ramp.cuh"
 
-namespace roofline::cuda {
+namespace roofline::probe {
 namespace {
 
 /// The device that was chosen is the current one again at the end, whatever happens.
@@ -139,8 +139,6 @@ void all_reduce(const Chip& chip, Found& found, int devices) {
     }
 }
 
-}  // namespace
-
 void probe_peers(const Chip& chip, Found& found) {
     int devices = 0;
     check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
@@ -154,4 +152,7 @@ void probe_peers(const Chip& chip, Found& found) {
     }
 }
 
-}  // namespace roofline::cuda
+const Registered registered({70, "peer", probe_peers});
+
+}  // namespace
+}  // namespace roofline::probe

@@ -12,8 +12,12 @@
 namespace roofline::cuda {
 
 // Weak: null where the other folder was not compiled in.
-__attribute__((weak)) std::string bench(const nlohmann::json& request, const Progress& progress);
-__attribute__((weak)) std::string step(const nlohmann::json& request, const Progress& progress);
+__attribute__((weak)) std::string bench(const nlohmann::json& request, const probe::Progress& progress);
+__attribute__((weak)) std::string step(const nlohmann::json& request, const probe::Progress& progress);
+
+}  // namespace roofline::cuda
+
+namespace roofline::probe {
 
 Json rate_figure(const std::string& name, const char* unit, double per_repetition, const Spread& seconds,
                  const std::string& how) {
@@ -25,6 +29,15 @@ Json rate_figure(const std::string& name, const char* unit, double per_repetitio
             {"high", per_repetition / seconds.low},
             {"samples", seconds.samples},
             {"how", how}};
+}
+
+std::vector<Probe>& registered_probes() {
+    static std::vector<Probe> probes;  // made by whoever registers first
+    return probes;
+}
+
+Registered::Registered(const Probe& probe) {
+    registered_probes().push_back(probe);
 }
 
 namespace {
@@ -94,17 +107,17 @@ Json problem(const std::string& text, bool unavailable) {
     return answer;
 }
 
-struct Probe {
-    const char* name;
-    void (*run)(const Chip&, Found&);
-};
-
-constexpr Probe probes[] = {{"memory", probe_memory}, {"cache", probe_cache},   {"shared", probe_shared},
-                            {"vector", probe_vector}, {"launch", probe_launch}, {"host", probe_host},
-                            {"peers", probe_peers},   {"tensor", probe_tensor}};
+/// "memory" and "memory.read" both need the probe of memory.
+bool asked_for(const Probe& probe, const std::vector<std::string>& only) {
+    for (const std::string& name : only)
+        if (name.substr(0, name.find('.')) == probe.name) return true;
+    return only.empty();
+}
 
 Json measure(const Json& request, int index, const Progress& progress) {
     const auto begin = std::chrono::steady_clock::now();
+    std::vector<Probe>& probes = registered_probes();
+    std::sort(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) { return a.order < b.order; });
     const State before = state_of(index);  // before our own work shows in it
     const Json device = describe_device(index);
     Chip chip;
@@ -118,12 +131,20 @@ Json measure(const Json& request, int index, const Progress& progress) {
     chip.clock_hz = device["clock_hz"];
     chip.quick = request.value("quick", false);
     chip.progress = &progress;
-    const Json only = request.value("only", Json::array());
+    chip.only = request.value("only", std::vector<std::string>());
+
+    for (const std::string& name : chip.only) {
+        if (std::any_of(probes.begin(), probes.end(), [&](const Probe& probe) { return asked_for(probe, {name}); }))
+            continue;
+        std::string known;
+        for (const Probe& probe : probes) known += (known.empty() ? "" : ", ") + std::string(probe.name);
+        return problem("nothing to measure is called \"" + name + "\"; there are " + known, false);
+    }
 
     Found found;
     if (!nvml_is_there()) found.notes.push_back("libnvidia-ml.so.1 is not here: no clocks and watts");
     for (const Probe& probe : probes) {
-        if (!only.empty() && std::find(only.begin(), only.end(), probe.name) == only.end()) continue;
+        if (!asked_for(probe, chip.only)) continue;
         try {
             probe.run(chip, found);
         } catch (const std::exception& why) {
@@ -169,7 +190,7 @@ std::string answer_to(const std::string& text, const Progress& progress) {
             .dump();
     check(cudaSetDevice(index), "cudaSetDevice");
     if (what == "measure") return measure(request, index, progress).dump();
-    auto* const answer = what == "bench" ? &bench : &step;
+    auto* const answer = what == "bench" ? &cuda::bench : &cuda::step;
     if (answer == nullptr) return problem("this CUDA plugin was built without kernels for `bench`", true).dump();
     return answer(request, progress);
 }
@@ -193,8 +214,8 @@ const char* call(const char* request, void (*progress)(void*, const char*), void
 constexpr roofline_cuda_backend backend = {roofline_cuda_version, call};
 
 }  // namespace
-}  // namespace roofline::cuda
+}  // namespace roofline::probe
 
 extern "C" __attribute__((visibility("default"))) const roofline_cuda_backend* roofline_cuda(void) {
-    return &roofline::cuda::backend;
+    return &roofline::probe::backend;
 }

@@ -7,7 +7,7 @@
 
 #include "roofline/measure/cuda/frame.cuh"
 
-namespace roofline::cuda {
+namespace roofline::probe {
 
 inline constexpr std::uint32_t ramp_step = 2654435761U;
 
@@ -60,4 +60,4 @@ __device__ inline uint4 load_from_l2(const uint4* address) {
     return value;
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::probe

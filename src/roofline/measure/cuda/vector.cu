@@ -6,7 +6,7 @@
 
 #include "roofline/measure/cuda/frame.cuh"
 
-namespace roofline::cuda {
+namespace roofline::probe {
 namespace {
 
 constexpr int threads = 256;
@@ -137,6 +137,7 @@ void try_chains(const Chip& chip, int per_multiprocessor, Json& best, Json& rate
 
 template <class Type>
 void probe_type(const Chip& chip, Found& found) {
+    if (!chip.wants(Type::name)) return;
     try {
         Json best;
         Json rates = Json::object();
@@ -151,8 +152,6 @@ void probe_type(const Chip& chip, Found& found) {
     }
 }
 
-}  // namespace
-
 void probe_vector(const Chip& chip, Found& found) {
     chip.say("multiply-adds");
     probe_type<Fp64>(chip, found);
@@ -161,4 +160,7 @@ void probe_vector(const Chip& chip, Found& found) {
     probe_type<Bf16>(chip, found);
 }
 
-}  // namespace roofline::cuda
+const Registered registered({40, "vector", probe_vector});
+
+}  // namespace
+}  // namespace roofline::probe

@@ -9,7 +9,7 @@
 #include "roofline/measure/cuda/cublaslt.cuh"
 #include "roofline/measure/cuda/nvml.cuh"
 
-namespace roofline::cuda {
+namespace roofline::probe {
 namespace {
 
 constexpr ProductType types[] = {
@@ -206,9 +206,7 @@ struct Bench {
     }
 };
 
-}  // namespace
-
-void probe_tensor(const Chip& chip, Found& found) {
+void probe_matrix(const Chip& chip, Found& found) {
     std::string why;
     if (!cublaslt_is_there(why)) {
         found.refuse("matrix", why);
@@ -226,7 +224,8 @@ void probe_tensor(const Chip& chip, Found& found) {
         const bool has = type.in == Numbers::fp4   ? chip.capability >= 100
                          : type.in == Numbers::fp8 ? chip.capability >= 89
                                                    : chip.capability >= 80;
-        if (!has) continue;  // nothing to measure is nothing to report
+        if (!has || !chip.wants(std::string("matrix.") + type.name))
+            continue;  // nothing to measure is nothing to report
         chip.say(std::string("matrix units: ") + type.name);
         try {
             const auto count = static_cast<std::size_t>(static_cast<double>(largest) / bytes_of(type.in));
@@ -241,4 +240,7 @@ void probe_tensor(const Chip& chip, Found& found) {
     }
 }
 
-}  // namespace roofline::cuda
+const Registered registered({80, "matrix", probe_matrix});
+
+}  // namespace
+}  // namespace roofline::probe

@@ -1,0 +1,34 @@
+// A plugin without CUDA, and a driver without a GPU in the same file: what the loader looks for, made to say what a test
+// wants through the environment. Not a .cpp, because those are linked into the tests themselves.
+#include <cstdlib>
+#include <string>
+
+#include "roofline/measure/cuda/abi.h"
+
+namespace {
+
+int number(const char* name, int otherwise) {
+    const char* text = std::getenv(name);
+    return text != nullptr ? std::atoi(text) : otherwise;
+}
+
+/// Says the request back.
+const char* call(const char* request, void (*progress)(void*, const char*), void* context) {
+    static std::string answer;
+    if (progress != nullptr) progress(context, "half-way");
+    answer = std::string(R"({"heard": )") + request + "}";
+    return answer.c_str();
+}
+
+roofline_cuda_backend backend = {roofline_cuda_version, call};
+
+}  // namespace
+
+extern "C" int cuInit(unsigned /*flags*/) {
+    return number("FAKE_CUDA_INIT", 0);
+}
+
+extern "C" const roofline_cuda_backend* roofline_cuda(void) {
+    backend.version = number("FAKE_CUDA_VERSION", roofline_cuda_version);
+    return &backend;
+}
