@@ -72,7 +72,7 @@ const std::map<std::string, std::set<std::string>>& arrows() {
         {"assess", {"core", "model", "predict", "serving", "io", "assess"}},
         {"measure", {"core", "model", "predict", "io", "measure"}},
         {"bench", {"core", "model", "predict", "io", "measure", "bench"}},
-        {"analyze", {"core", "model", "predict", "decide", "serving", "io", "analyze"}},
+        {"analyze", {"core", "model", "predict", "decide", "serving", "io", "render", "analyze"}},
         {"ask", {"core", "model", "predict", "serving", "decide", "io", "render", "ask"}},
         {"serve", {"core", "model", "predict", "serving", "decide", "io", "render", "ask", "serve"}},
         {"cli",
