@@ -82,7 +82,10 @@ struct Analysis {
     std::string format;  // "PyTorch profiler trace"
     std::string file;
     std::vector<StreamTime> streams;
-    std::vector<WhereTimeWent> time_went;  // one per stage of the account, or one for all
+    WhereTimeWent whole;                    // of the whole run
+    std::vector<WhereTimeWent> time_went;   // one per stage of the account, each of one step; or empty
+    std::vector<AccountStage> by_operator;  // other ways to cut the stages of the account: operators with their shapes,
+    std::vector<AccountStage> by_kernel;    // kernels; empty where the account is all there is
     std::vector<StepTime> steps;
     std::vector<Diagnosis> diagnoses;
     std::vector<Unexplained> unattributed;
@@ -92,6 +95,9 @@ struct Analysis {
     bool partial = false;                   // the file was cut off; a note says where
     double events = 0.0;
     double bytes_read = 0.0;
+    double layers = 0.0;       // that repeat in a step; zero: none were found
+    Seconds kernel_time{};     // all kernels of the file
+    Seconds explained_time{};  // those of operators whose FLOPs and bytes are known
 };
 
 struct Options {

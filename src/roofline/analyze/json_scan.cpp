@@ -1,0 +1,301 @@
+#include "roofline/analyze/json_scan.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace roofline::analyze {
+namespace {
+
+constexpr std::array<bool, 256> marks(std::string_view characters) {
+    std::array<bool, 256> table{};
+    for (const char c : characters) table[static_cast<unsigned char>(c)] = true;
+    return table;
+}
+constexpr auto is_space = marks(" \t\n\r");
+constexpr auto is_scalar = marks("+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+constexpr auto is_structure = marks("\"[]{}");
+
+bool in(const std::array<bool, 256>& table, char c) {
+    return table[static_cast<unsigned char>(c)];
+}
+
+/// The closing quote of a string, or the end. Eight bytes at a time: most strings are short, so wider steps gain
+/// little.
+const char* closing_quote(const char* at, const char* end) {
+    while (true) {
+        while (end - at >= 8) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, at, 8);
+            constexpr std::uint64_t ones = 0x0101010101010101ULL;
+            constexpr std::uint64_t tops = 0x8080808080808080ULL;
+            const std::uint64_t quotes = word ^ (ones * '"');
+            const std::uint64_t slashes = word ^ (ones * '\\');
+            if ((((quotes - ones) & ~quotes) | ((slashes - ones) & ~slashes)) & tops) break;
+            at += 8;
+        }
+        while (at < end && *at != '"' && *at != '\\') {
+            ++at;
+        }
+        if (at >= end || *at == '"') return at;
+        at += 2;  // an escape: whatever follows it is not the end
+        if (at >= end) return end;
+    }
+}
+
+}  // namespace
+
+char JsonScan::next() {
+    if (state_ != State::good) return '\0';
+    while (at_ < end_ && in(is_space, *at_)) ++at_;
+    if (at_ < end_) return *at_;
+    run_out();
+    return '\0';
+}
+
+bool JsonScan::take(char wanted) {
+    if (next() != wanted || !good()) return false;
+    ++at_;
+    return true;
+}
+
+bool JsonScan::require(char wanted, const char* what) {
+    if (take(wanted)) return true;
+    fail_here(what);
+    return false;
+}
+
+bool JsonScan::member(std::string_view& key, bool& first) {
+    if (take('}')) return false;
+    if (!first && !require(',', "a comma or a closing brace")) return false;
+    first = false;
+    if (next() != '"') {
+        fail_here("a key in quotes");
+        return false;
+    }
+    key = string();
+    return good() && require(':', "a colon");
+}
+
+bool JsonScan::element(bool& first) {
+    if (take(']')) return false;
+    if (!first && !require(',', "a comma or a closing bracket")) return false;
+    first = false;
+    next();
+    return good();
+}
+
+std::string_view JsonScan::string() {
+    if (!require('"', "a string")) return {};
+    const char* const begin = at_;
+    const char* const close = closing_quote(at_, end_);
+    if (close >= end_) {
+        at_ = end_;
+        run_out();
+        return {};
+    }
+    at_ = close + 1;
+    return {begin, static_cast<std::size_t>(close - begin)};
+}
+
+std::string_view JsonScan::value() {
+    const char c = next();
+    if (!good()) return {};
+    if (c == '"') {
+        const char* const begin = at_;
+        string();
+        return good() ? std::string_view(begin, static_cast<std::size_t>(at_ - begin)) : std::string_view();
+    }
+    if (c == '{' || c == '[') return nested();
+    return scalar();
+}
+
+std::string_view JsonScan::scalar() {
+    const char* const begin = at_;
+    while (at_ < end_ && in(is_scalar, *at_)) ++at_;
+    if (at_ == end_) {  // the rest of a number may still come
+        run_out();
+        return {};
+    }
+    if (at_ == begin) {
+        fail_here("a value");
+        return {};
+    }
+    return {begin, static_cast<std::size_t>(at_ - begin)};
+}
+
+std::string_view JsonScan::nested() {
+    const char* const begin = at_;
+    std::array<char, deepest> closing;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as it grows
+    std::size_t depth = 0;
+    const char* at = at_;
+    while (true) {
+        while (at < end_ && !in(is_structure, *at)) ++at;
+        if (at >= end_) break;
+        const char c = *at;
+        if (c == '"') {
+            at = closing_quote(at + 1, end_);
+            if (at >= end_) break;
+        } else if (c == '{' || c == '[') {
+            if (depth == deepest) {
+                at_ = at;
+                fail_here("no more than 256 levels of nesting");
+                return {};
+            }
+            closing[depth++] = c == '{' ? '}' : ']';
+        } else {
+            if (closing[depth - 1] != c) {
+                at_ = at;
+                fail_here(closing[depth - 1] == ']' ? "a closing bracket" : "a closing brace");
+                return {};
+            }
+            if (--depth == 0) {
+                at_ = at + 1;
+                return {begin, static_cast<std::size_t>(at_ - begin)};
+            }
+        }
+        ++at;
+    }
+    at_ = end_;
+    run_out();
+    return {};
+}
+
+std::string_view unquoted(std::string_view value) {
+    if (value.size() >= 2 && value.front() == '"') return value.substr(1, value.size() - 2);
+    return value;
+}
+
+namespace {
+
+/// Bytes of the UTF-8 character that begins here, or zero where none does.
+std::size_t character(std::string_view text) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char first = byte(0);
+    const std::size_t size = first < 0x80                    ? 1
+                             : first >= 0xC2 && first < 0xE0 ? 2
+                             : first >= 0xE0 && first < 0xF0 ? 3
+                             : first >= 0xF0 && first < 0xF5 ? 4
+                                                             : 0;
+    if (size == 0 || size > text.size()) return 0;
+    for (std::size_t i = 1; i < size; ++i) {
+        if ((byte(i) & 0xC0U) != 0x80U) return 0;
+    }
+    return size;
+}
+
+void append_code_point(std::string& text, unsigned code) {
+    if (code < 0x80) {
+        text += code < 0x20 || code == 0x7F ? '?' : static_cast<char>(code);
+    } else if (code < 0x800) {
+        text += static_cast<char>(0xC0U | (code >> 6U));
+        text += static_cast<char>(0x80U | (code & 0x3FU));
+    } else if (code < 0xD800 || code > 0xDFFF) {
+        text += static_cast<char>(0xE0U | (code >> 12U));
+        text += static_cast<char>(0x80U | ((code >> 6U) & 0x3FU));
+        text += static_cast<char>(0x80U | (code & 0x3FU));
+    } else {
+        text += '?';
+    }
+}
+
+}  // namespace
+
+std::string readable(std::string_view raw) {
+    std::string text;
+    text.reserve(raw.size());
+    for (std::size_t i = 0; i < raw.size();) {
+        const char c = raw[i];
+        if (c == '\\' && i + 1 < raw.size()) {
+            const char escaped = raw[i + 1];
+            i += 2;
+            if (escaped == 'u' && i + 4 <= raw.size()) {
+                const std::string digits(raw.substr(i, 4));
+                append_code_point(text, static_cast<unsigned>(std::strtoul(digits.c_str(), nullptr, 16)));
+                i += 4;
+            } else if (escaped == 'n' || escaped == 't' || escaped == 'r') {
+                text += ' ';
+            } else if (escaped == '"' || escaped == '\\' || escaped == '/') {
+                text += escaped;
+            } else {
+                text += '?';
+            }
+            continue;
+        }
+        const auto byte = static_cast<unsigned char>(c);
+        const std::size_t size = byte < 0x20 || byte == 0x7F ? 0 : character(raw.substr(i));
+        if (size == 0) {
+            text += '?';
+            ++i;
+        } else {
+            text += raw.substr(i, size);
+            i += size;
+        }
+    }
+    return text;
+}
+
+std::int64_t whole(std::string_view value, std::int64_t otherwise) {
+    value = unquoted(value);
+    bool negative = false;
+    if (!value.empty() && value.front() == '-') {
+        negative = true;
+        value.remove_prefix(1);
+    }
+    if (value.empty() || value.size() > 18) return otherwise;
+    std::int64_t sum = 0;
+    for (const char c : value) {
+        if (c < '0' || c > '9') return otherwise;
+        sum = sum * 10 + (c - '0');
+    }
+    return negative ? -sum : sum;
+}
+
+double number(std::string_view value, double otherwise) {
+    value = unquoted(value);
+    if (value.empty() || value.size() > 40) return otherwise;
+    std::array<char, 41> text{};
+    std::memcpy(text.data(), value.data(), value.size());
+    char* end = nullptr;
+    const double result = std::strtod(text.data(), &end);
+    if (end != text.data() + value.size() || !(result > -1e300 && result < 1e300)) return otherwise;
+    return result;
+}
+
+bool nanoseconds(std::string_view value, std::int64_t& result) {
+    value = unquoted(value);
+    bool negative = false;
+    std::size_t i = 0;
+    if (i < value.size() && value[i] == '-') {
+        negative = true;
+        ++i;
+    }
+    std::int64_t sum = 0;
+    std::size_t digits = 0;
+    for (; i < value.size() && value[i] >= '0' && value[i] <= '9'; ++i, ++digits)
+        sum = sum * 10 + (value[i] - '0') * 1000;
+    if (digits == 0 || digits > 15) return false;
+    if (i < value.size() && value[i] == '.') {
+        std::int64_t unit = 100;
+        std::int64_t rounding = 0;
+        for (++i; i < value.size() && value[i] >= '0' && value[i] <= '9'; ++i) {
+            if (unit > 0) {
+                sum += (value[i] - '0') * unit;
+                unit /= 10;
+                if (unit == 0) rounding = 1;
+            } else if (rounding == 1) {
+                sum += value[i] >= '5' ? 1 : 0;
+                rounding = 0;
+            }
+        }
+    }
+    if (i != value.size()) {  // an exponent
+        const double plain = number(value, -1e299) * 1000.0;
+        if (plain < -9e18 || plain > 9e18) return false;
+        result = static_cast<std::int64_t>(plain + (plain < 0 ? -0.5 : 0.5));
+        return true;
+    }
+    result = negative ? -sum : sum;
+    return true;
+}
+
+}  // namespace roofline::analyze

@@ -1,0 +1,202 @@
+#include "roofline/analyze/run.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "roofline/analyze/busy.hpp"
+#include "roofline/analyze/gather.hpp"
+#include "roofline/analyze/items.hpp"
+#include "roofline/analyze/steps.hpp"
+#include "roofline/io/catalog.hpp"
+
+namespace roofline::analyze {
+namespace {
+
+Seconds seconds(std::int64_t nanoseconds) {
+    return Seconds(static_cast<double>(nanoseconds) * 1e-9);
+}
+
+/// The device that ran most, by the name the file gives it, among those we know.
+void choose_device(const Timeline& timeline, const Options& options, Analysis& analysis) {
+    Account& account = analysis.account;
+    if (options.device) {
+        account.device = *options.device;
+        analysis.device_known = true;
+        return;
+    }
+    std::map<std::int64_t, std::int64_t> busy;
+    for (const DeviceEvent& event : timeline.ran) busy[timeline.streams[event.stream].device] += event.duration;
+    std::int64_t most = -1;
+    std::string name;
+    for (const auto& [device, time] : busy) {
+        const auto named = timeline.devices.find(device);
+        if (time > most && named != timeline.devices.end()) {
+            most = time;
+            name = named->second;
+        }
+    }
+    if (name.empty() && !timeline.devices.empty()) name = timeline.devices.begin()->second;
+    if (!name.empty()) {
+        if (auto device = io::builtin_device(name)) {
+            account.device = std::move(*device);
+            analysis.device_known = true;
+            return;
+        }
+    }
+    account.device.name = account.device.title = name.empty() ? "unknown device" : name;
+    account.notes.push_back(name.empty()
+                                ? "the file names no device: percentages of a roof need --device"
+                                : fmt::format("the file was made on \"{}\", which is not among the devices known "
+                                              "here: percentages of a roof need --device",
+                                              name));
+}
+
+void count_explained(const Timeline& timeline, const Items& items, Analysis& analysis) {
+    std::int64_t all = 0;
+    std::int64_t explained = 0;
+    std::map<std::string, Unexplained> rest;
+    for (const Item& item : items.all) {
+        if (item.ran != Ran::kernel) continue;
+        all += item.time;
+        if (item.effort != none) {
+            explained += item.time;
+            continue;
+        }
+        std::string name = item_name(timeline, item, false);
+        std::string why = "no operator started it";
+        if (item.in_graph) {
+            why = "inside a CUDA graph, which carries no shapes";
+            name = short_kernel_name(name);
+        } else if (item.operation != none) {
+            const Signature& signature = timeline.signatures[timeline.operations[item.operation].signature];
+            why = signature.has_shapes ? "no formula for this operator" : "the file holds no shapes";
+        } else {
+            name = short_kernel_name(name);
+        }
+        Unexplained& entry = rest[name];
+        entry.name = name;
+        entry.count += 1.0;
+        entry.time += seconds(item.time);
+        entry.why = why;
+    }
+    analysis.kernel_time = seconds(all);
+    analysis.explained_time = seconds(explained);
+    for (auto& [name, entry] : rest) analysis.unattributed.push_back(std::move(entry));
+    std::stable_sort(analysis.unattributed.begin(), analysis.unattributed.end(),
+                     [](const Unexplained& a, const Unexplained& b) { return a.time > b.time; });
+}
+
+/// F1 over a whole step, as if everything overlapped: the largest of all resources.
+Seconds limit_of(const AccountStage& stage, const Device& device) {
+    const Roofs roofs = limit_roofs(device);
+    double compute = 0.0;
+    std::array<double, level_count> bytes{};
+    for (const Record& record : stage.records) {
+        compute += record.work.flops.value * roofs.flop_cost(record.work.engine, record.work.type);
+        for (const Level level : all_levels)
+            bytes[index(level)] += record.work.at(level).value * roofs.seconds_per_byte[index(level)];
+    }
+    return Seconds(std::max(compute, *std::max_element(bytes.begin(), bytes.end())));
+}
+
+void finish_stage(AccountStage& stage, const WhereTimeWent& went, const Device& device, bool with_idle) {
+    sum_records(stage);
+    stage.times.limit = std::min(stage.times.attainable, limit_of(stage, device));
+    stage.times.measured = went.wall;
+    if (!with_idle || went.idle.value <= 0.0) return;
+    Record idle;
+    idle.name = "idle";
+    idle.kind = Kind::idle;
+    idle.origin = Origin::traced;
+    idle.times.measured = went.idle;
+    stage.records.push_back(std::move(idle));
+}
+
+WhereTimeWent divided(const WhereTimeWent& sum, double count) {
+    WhereTimeWent one = sum;
+    for (Seconds* part : {&one.wall, &one.computing, &one.copying, &one.communicating, &one.idle, &one.idle_launch,
+                          &one.idle_host, &one.hidden_communication})
+        *part = *part / count;
+    return one;
+}
+
+/// Where time went in every stage, and in all: outside the steps is what is left over.
+void measure_time(const Timeline& timeline, const Items& items, const Steps& steps, Span whole, Analysis& analysis) {
+    const std::size_t groups = steps.stages.size() + 1;
+    std::vector<Part> parts;
+    std::int64_t at = whole.begin;
+    for (const Step& step : steps.all) {
+        if (step.begin > at) parts.push_back({{at, step.begin}, steps.stages.size()});
+        const std::int64_t begin = std::max(at, step.begin);
+        if (step.end > begin) parts.push_back({{begin, step.end}, step.stage});
+        at = std::max(at, step.end);
+    }
+    if (whole.end > at) parts.push_back({{at, whole.end}, steps.stages.size()});
+    const auto went = where_time_went(timeline, items, parts, groups);
+    analysis.whole = where_time_went(timeline, items, {{whole, 0}}, 1).front();
+    for (std::size_t i = 0; i < analysis.account.stages.size(); ++i) {
+        const bool outside = i >= steps.stages.size();
+        analysis.time_went.push_back(divided(went[outside ? steps.stages.size() : i],
+                                             outside ? 1.0 : static_cast<double>(steps.stages[i].steps.size())));
+    }
+}
+
+void list_steps(const Items& items, const Steps& steps, Span whole, Analysis& analysis) {
+    for (const Step& step : steps.all) {
+        StepTime time;
+        time.stage = steps.stages[step.stage].name;
+        time.name = step.name;
+        time.begin_s = static_cast<double>(step.begin - whole.begin) * 1e-9;
+        time.wall = seconds(step.wall());
+        std::int64_t busy = 0;
+        for (const std::uint32_t i : step.items) {
+            busy += items.all[i].time;
+            time.kernels += items.all[i].ran == Ran::kernel ? static_cast<double>(items.all[i].events.size()) : 0.0;
+        }
+        time.busy = seconds(busy);
+        time.batch = step.batch;
+        time.tokens = step.tokens;
+        time.context = step.context;
+        analysis.steps.push_back(std::move(time));
+        analysis.layers = std::max(analysis.layers, step.layers);
+    }
+}
+
+}  // namespace
+
+Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, const std::string& name) {
+    Analysis analysis;
+    analysis.account.verb = "analyze";
+    analysis.account.title = name;
+    connect(timeline);
+    Items items = collect_items(timeline);
+    Steps steps = find_steps(timeline, items);
+    choose_device(timeline, options, analysis);
+    const Device& device = analysis.account.device;
+    const Span whole = span_of(timeline, items);
+
+    analysis.account.stages = gather(timeline, items, steps, device, analysis.device_known, By::role);
+    analysis.by_operator = gather(timeline, items, steps, device, analysis.device_known, By::operation);
+    analysis.by_kernel = gather(timeline, items, steps, device, analysis.device_known, By::kernel);
+    measure_time(timeline, items, steps, whole, analysis);
+    for (std::size_t i = 0; i < analysis.account.stages.size(); ++i) {
+        finish_stage(analysis.account.stages[i], analysis.time_went[i], device, true);
+        finish_stage(analysis.by_operator[i], analysis.time_went[i], device, false);
+        finish_stage(analysis.by_kernel[i], analysis.time_went[i], device, false);
+    }
+    list_steps(items, steps, whole, analysis);
+    analysis.streams = stream_times(timeline, items, whole);
+    count_explained(timeline, items, analysis);
+    for (const std::string& note : timeline.notes) analysis.account.notes.push_back(note);
+    if (!timeline.any_shapes && !timeline.ran.empty()) {
+        analysis.account.notes.emplace_back(
+            "the file holds no shapes, so FLOPs and bytes are unknown: record with record_shapes=True "
+            "(docs/tracing.md), or "
+            "name what ran with --model");
+    }
+    return analysis;
+}
+
+}  // namespace roofline::analyze

@@ -1,0 +1,347 @@
+#include "roofline/analyze/steps.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <map>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "roofline/analyze/json_scan.hpp"
+
+namespace roofline::analyze {
+
+Piece piece_of(const Timeline& timeline, const Items& items, const Item& item) {
+    using Sort = Piece::Sort;
+    Piece piece;
+    if (item.ran != Ran::kernel) {
+        piece.sort = Sort::copy;
+        return piece;
+    }
+    if (item.operation == none || item.in_graph) {
+        if (!item.events.empty()) piece.sort = sort_of_kernel(timeline.texts[timeline.ran[item.events.front()].name]);
+        return piece;
+    }
+    const Signature& signature = timeline.signatures[timeline.operations[item.operation].signature];
+    piece.sort = sort_of_operator(signature.name);
+    for (const Argument& argument : signature.arguments) {
+        for (const Tensor& tensor : argument.tensors)
+            piece.rank = std::max(piece.rank, static_cast<double>(tensor.dims.size()));
+    }
+    if (piece.sort == Sort::softmax && piece.rank > 0.0 && piece.rank < 3.0) piece.sort = Sort::softmax_of_rows;
+    if (const Effort* effort = items.effort(item)) {
+        if (effort->product) {
+            piece.columns = effort->product->columns;
+            piece.inner = effort->product->inner;
+            if (piece.sort != Sort::grouped) piece.sort = effort->weights > 0.0 ? Sort::product : Sort::batched;
+        }
+        if (effort->attention) piece.sort = Sort::attention;
+        if (effort->looks_up_rows) piece.sort = Sort::embedding;
+        if (effort->kind == Kind::collective) piece.sort = Sort::collective;
+        if (piece.sort == Sort::embedding && !effort->looks_up_rows && effort->kind == Kind::gather)
+            piece.sort = Sort::other;
+    }
+    return piece;
+}
+
+namespace {
+
+std::string lower(std::string_view text) {
+    std::string result(text);
+    for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return result;
+}
+
+bool has(const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
+
+/// The number behind a word: "execute_context_3(512)" and "context_" give 3; -1 where there is none.
+long number_behind(const std::string& text, const std::string& word) {
+    const std::size_t at = text.find(word);
+    if (at == std::string::npos) return -1;
+    char* end = nullptr;
+    const char* begin = text.c_str() + at + word.size();
+    const long value = std::strtol(begin, &end, 10);
+    return end == begin ? -1 : value;
+}
+
+/// What the name of a range says it is; empty: nothing about steps.
+std::string kind_of_name(std::string_view raw) {
+    const std::string name = lower(raw);
+    for (const char* foreign :
+         {"optimizer", "nccl", "compiledfx", "torch-compiled", "dataloader", "backward", "record_param"})
+        if (has(name, foreign)) return {};
+    const long prompts = number_behind(name, "context_");
+    const long writing = number_behind(name, "generation_");
+    if (prompts >= 0 && writing >= 0) return prompts == 0 ? "decode" : writing == 0 ? "prefill" : "mixed";
+    if (has(name, "prefill") || has(name, "prompt") || has(name, "extend")) return "prefill";
+    if (has(name, "decode") || has(name, "next_token")) return "decode";
+    for (const char* word : {"step", "forward", "iter", "token", "execute_model", "inference", "generate"})
+        if (has(name, word)) return "step";
+    return {};
+}
+
+struct Range {
+    std::int64_t begin;
+    std::int64_t end;
+    std::string name;
+    std::string kind;
+};
+
+/// Ranges that name a stage, or, where none does, ranges that name steps; of nested ones the inner.
+std::vector<Range> named_ranges(const Timeline& timeline) {
+    std::vector<Range> exact;
+    std::vector<Range> vague;
+    for (const Annotation& annotation : timeline.annotations) {
+        const std::string name = readable(timeline.texts[annotation.name]);
+        const std::string kind = kind_of_name(name);
+        if (kind.empty()) continue;
+        (kind == "step" ? vague : exact).push_back({annotation.begin, annotation.end, name, kind});
+    }
+    std::vector<Range>& chosen = exact.empty() ? vague : exact;
+    std::stable_sort(chosen.begin(), chosen.end(), [](const Range& a, const Range& b) {
+        return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+    });
+    std::vector<Range> kept;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+        const bool holds_another =
+            i + 1 < chosen.size() && chosen[i + 1].begin < chosen[i].end && chosen[i + 1].end <= chosen[i].end;
+        if (!holds_another && (kept.empty() || kept.back().end <= chosen[i].begin)) kept.push_back(chosen[i]);
+    }
+    return kept;
+}
+
+class Search {
+  public:
+    Search(const Timeline& timeline, Items& items) : timeline_(timeline), items_(items) {
+        for (std::uint32_t i = 0; i < items.all.size(); ++i) order_.push_back(i);
+        std::stable_sort(order_.begin(), order_.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return items.all[a].started < items.all[b].started; });
+        pieces_.reserve(items.all.size());
+        for (const Item& item : items.all) pieces_.push_back(piece_of(timeline, items, item));
+    }
+
+    Steps run() {
+        if (!by_annotation() && !by_embedding()) by_graph();
+        for (std::uint32_t i = 0; i < steps_.all.size(); ++i) {
+            for (const std::uint32_t item : steps_.all[i].items) items_.all[item].step = i;
+        }
+        drop_empty();
+        for (Step& step : steps_.all) describe(step);
+        windows();
+        stages();
+        if (steps_.all.empty()) roles_of(everything());
+        return std::move(steps_);
+    }
+
+  private:
+    std::vector<std::uint32_t> everything() const { return order_; }
+
+    bool by_annotation() {
+        std::vector<Range> ranges = named_ranges(timeline_);
+        if (ranges.empty() || items_.all.empty()) return false;
+        std::vector<Step> found;
+        for (const Range& range : ranges) {
+            Step step;
+            step.name = range.name;
+            step.kind = range.kind == "step" ? "" : range.kind;
+            step.host_end = range.end;
+            found.push_back(step);
+        }
+        // A range that holds several passes through the model is no step: then embeddings decide.
+        std::vector<std::size_t> passes(ranges.size());
+        std::size_t range = 0;
+        bool products_since = true;
+        bool any = false;
+        for (const std::uint32_t i : order_) {
+            const Item& item = items_.all[i];
+            while (range < ranges.size() && ranges[range].end <= item.started) ++range;
+            if (range == ranges.size()) break;
+            if (item.started < ranges[range].begin) continue;
+            if (item.ran != Ran::kernel && item.operation == none) continue;
+            found[range].items.push_back(i);
+            any = true;
+            if (pieces_[i].sort == Piece::Sort::embedding && products_since) {
+                ++passes[range];
+                products_since = false;
+            }
+            products_since = products_since || pieces_[i].sort == Piece::Sort::product;
+        }
+        if (!any || std::any_of(passes.begin(), passes.end(), [](std::size_t count) { return count > 1; }))
+            return false;
+        steps_.all = std::move(found);
+        steps_.found_by = "annotations";
+        return true;
+    }
+
+    bool by_embedding() {
+        std::vector<Step> found;
+        bool products_since = true;
+        for (const std::uint32_t i : order_) {
+            if (pieces_[i].sort == Piece::Sort::embedding && products_since) {
+                found.emplace_back();
+                products_since = false;
+            }
+            products_since = products_since || pieces_[i].sort == Piece::Sort::product;
+            if (!found.empty()) found.back().items.push_back(i);
+        }
+        if (found.empty()) return false;
+        steps_.all = std::move(found);
+        steps_.found_by = "embeddings";
+        return true;
+    }
+
+    void by_graph() {
+        std::map<std::int64_t, std::vector<std::uint32_t>> launches;
+        for (const std::uint32_t i : order_) {
+            const Item& item = items_.all[i];
+            if (item.in_graph && !item.events.empty())
+                launches[timeline_.ran[item.events.front()].correlation].push_back(i);
+        }
+        for (auto& [correlation, members] : launches) {
+            if (members.size() < 8) continue;
+            Step step;
+            step.items = std::move(members);
+            steps_.all.push_back(std::move(step));
+        }
+        std::stable_sort(steps_.all.begin(), steps_.all.end(), [&](const Step& a, const Step& b) {
+            return items_.all[a.items.front()].begin < items_.all[b.items.front()].begin;
+        });
+        if (!steps_.all.empty()) steps_.found_by = "graph launches";
+    }
+
+    void drop_empty() {
+        std::erase_if(steps_.all, [](const Step& step) { return step.items.empty(); });
+        for (std::uint32_t i = 0; i < steps_.all.size(); ++i) {
+            for (const std::uint32_t item : steps_.all[i].items) items_.all[item].step = i;
+        }
+    }
+
+    std::uint32_t number_of_role(const std::string& name) {
+        const auto [place, fresh] = numbers_.try_emplace(name, static_cast<std::uint32_t>(steps_.roles.size()));
+        if (fresh) steps_.roles.push_back(name);
+        return place->second;
+    }
+
+    /// Of one stream after another: what runs beside the model must not stand between its operators.
+    Found roles_of(const std::vector<std::uint32_t>& members) {
+        std::vector<std::uint32_t> sorted;
+        for (const std::uint32_t i : members) {
+            if (items_.all[i].ran == Ran::kernel) sorted.push_back(i);
+        }
+        std::stable_sort(sorted.begin(), sorted.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return items_.all[a].begin < items_.all[b].begin; });
+        std::vector<Piece> pieces;
+        for (const std::uint32_t i : sorted) pieces.push_back(pieces_[i]);
+        Found found = find_roles(pieces);
+        for (std::size_t k = 0; k < sorted.size(); ++k) {
+            if (!found.roles[k].name.empty()) items_.all[sorted[k]].role = number_of_role(found.roles[k].name);
+        }
+        return found;
+    }
+
+    void describe(Step& step) {
+        const Found found = roles_of(step.items);
+        step.layers = found.layers;
+        step.experts = found.experts;
+        step.begin = items_.all[step.items.front()].begin;
+        step.end = step.begin;
+        double queries = 0.0;
+        double rows = 0.0;
+        for (const std::uint32_t i : step.items) {
+            const Item& item = items_.all[i];
+            step.begin = std::min(step.begin, item.begin);
+            step.end = std::max(step.end, item.end);
+            const Effort* effort = items_.effort(item);
+            if (effort == nullptr) continue;
+            if (effort->attention && !effort->estimated) {
+                step.batch = std::max(step.batch, effort->attention->batch);
+                queries = std::max(queries, effort->attention->queries);
+                step.context = std::max(step.context, effort->attention->keys);
+            }
+            if (rows == 0.0 && effort->product && effort->weights > 0.0 && effort->product->inner > 1.0)
+                rows = effort->product->rows;
+            if (pieces_[i].sort == Piece::Sort::softmax && queries == 0.0) scores(item, step, queries);
+        }
+        step.tokens = step.batch * queries > 0.0 ? step.batch * queries : rows;
+        if (step.kind.empty() && queries > 0.0) step.kind = queries > 1.0 ? "prefill" : "decode";
+        if (step.kind.empty()) step.kind = "step";
+        if (step.kind == "decode" && step.batch == 0.0) step.batch = step.tokens;
+    }
+
+    /// Attention written out: the softmax sees [batch, heads, queries, keys].
+    void scores(const Item& item, Step& step, double& queries) const {
+        if (item.operation == none) return;
+        const Signature& signature = timeline_.signatures[timeline_.operations[item.operation].signature];
+        if (signature.arguments.empty() || signature.arguments[0].tensors.empty()) return;
+        const auto& dims = signature.arguments[0].tensors[0].dims;
+        if (dims.size() != 4) return;
+        step.batch = static_cast<double>(dims[0]);
+        queries = static_cast<double>(dims[2]);
+        step.context = static_cast<double>(dims[3]);
+    }
+
+    /// A step lasts until the next begins, for that is how long its tokens take; but a pause between two steps that the
+    /// host spends elsewhere belongs to neither.
+    void windows() {
+        for (std::size_t i = 0; i + 1 < steps_.all.size(); ++i) {
+            Step& step = steps_.all[i];
+            const std::int64_t next = steps_.all[i + 1].begin;
+            if (next <= step.end) {
+                step.end = std::max(step.begin, next);
+            } else if (step.host_end > 0) {
+                step.end = std::clamp(step.host_end, step.end, next);
+            } else if (next - step.end < step.wall() / 2) {
+                step.end = next;
+            }
+        }
+    }
+
+    void stages() {
+        std::map<std::string, int> kinds;
+        for (std::uint32_t i = 0; i < steps_.all.size(); ++i) {
+            Step& step = steps_.all[i];
+            const bool whole_prompt = step.kind != "decode";
+            auto same = std::find_if(steps_.stages.begin(), steps_.stages.end(), [&](const Stage& stage) {
+                return stage.kind == step.kind && stage.batch == step.batch &&
+                       (!whole_prompt || stage.tokens == step.tokens);
+            });
+            if (same == steps_.stages.end()) {
+                ++kinds[step.kind];
+                steps_.stages.push_back({step.kind, step.kind, {}, step.batch, step.tokens, 0.0});
+                same = steps_.stages.end() - 1;
+            }
+            step.stage = static_cast<std::uint32_t>(same - steps_.stages.begin());
+            same->steps.push_back(i);
+            same->context += step.context;
+            if (step.name.empty()) step.name = fmt::format("{} {}", step.kind, same->steps.size());
+        }
+        for (Stage& stage : steps_.stages) {
+            stage.context /= static_cast<double>(stage.steps.size());
+            if (kinds[stage.kind] == 1) continue;
+            stage.name = stage.batch > 0.0 && stage.kind == "decode"
+                             ? fmt::format("{}, batch {:.0f}", stage.kind, stage.batch)
+                             : fmt::format("{}, {:.0f} tokens", stage.kind, stage.tokens);
+            int copies = 0;
+            for (const Stage& other : steps_.stages) copies += &other != &stage && other.name == stage.name ? 1 : 0;
+            if (copies > 0) stage.name += fmt::format(" in {:.0f} sequences", stage.batch);
+        }
+    }
+
+    const Timeline& timeline_;
+    Items& items_;
+    Steps steps_;
+    std::vector<std::uint32_t> order_;  // items as the host asked for them
+    std::vector<Piece> pieces_;         // one per item
+    std::unordered_map<std::string, std::uint32_t> numbers_;
+};
+
+}  // namespace
+
+Steps find_steps(const Timeline& timeline, Items& items) {
+    return Search(timeline, items).run();
+}
+
+}  // namespace roofline::analyze

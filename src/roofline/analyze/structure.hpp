@@ -1,0 +1,62 @@
+// Where in a model a piece of work belongs, found from order and repetition alone: attention cores mark the layers, the
+// products before the first are its projections, the product after a core is the output projection, what is left before
+// the next layer's projections is the feed-forward block. Names are those that `predict` gives.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "roofline/core/record.hpp"
+
+namespace roofline::analyze {
+
+/// What the search sees of a piece of work.
+struct Piece {
+    enum class Sort {
+        product,  // with a weight
+        grouped,  // of several experts at once
+        batched,  // of two activations
+        attention,
+        softmax,          // of scores: rank four, or unknown
+        softmax_of_rows,  // of a router or of logits
+        choose,           // top-k, sort
+        embedding,
+        norm,
+        add,
+        concatenate,
+        collective,
+        tail,  // the second kernel of what came before it
+        copy,
+        other
+    };
+    Sort sort = Sort::other;
+    double columns = 0.0;  // of products; zero: unknown
+    double inner = 0.0;
+    double rank = 0.0;  // dimensions of the largest tensor; zero: unknown
+};
+
+struct Role {
+    std::string name;  // "layers.attention.qkv"; empty: not found
+    Group group = Group::other;
+};
+
+struct Found {
+    std::vector<Role> roles;       // one per piece
+    std::vector<double> layer_of;  // one per piece; -1: outside the layers
+    double layers = 0.0;
+    bool experts = false;
+};
+
+/// Of one step.
+Found find_roles(std::span<const Piece> pieces);
+
+/// By the name of a kernel, where nothing else is known.
+Piece::Sort sort_of_kernel(std::string_view kernel);
+/// By the name of an operator, where shapes are missing.
+Piece::Sort sort_of_operator(std::string_view name);
+
+Group group_of(std::string_view role);
+
+}  // namespace roofline::analyze

@@ -1,0 +1,138 @@
+// What a profiler recorded, whatever its file format: operators on host threads, calls that start work, what ran on
+// streams of devices, and ranges that people named. Events are small and refer to texts and shapes that are kept once,
+// so that a trace of gigabytes becomes tens of megabytes. Times are whole nanoseconds: sums are exact.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace roofline::analyze {
+
+/// Texts kept once each, known by number.
+class Texts {
+  public:
+    std::uint32_t number_of(std::string_view raw);
+    const std::string& operator[](std::uint32_t number) const { return *texts_[number]; }
+    std::size_t size() const { return texts_.size(); }
+
+  private:
+    struct Hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+    };
+    std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> numbers_;
+    std::vector<const std::string*> texts_;
+};
+
+/// A tensor as an operator was given it. Without strides: taken as dense.
+struct Tensor {
+    std::vector<std::int64_t> dims;
+    std::vector<std::int64_t> strides;
+};
+
+/// One argument: a tensor, a list of tensors, or a plain value.
+struct Argument {
+    std::vector<Tensor> tensors;
+    std::string type;   // "c10::BFloat16", "TensorList", "Scalar", ""
+    std::string value;  // of plain values, where the profiler wrote it
+    bool is_list = false;
+};
+
+/// An operator's name with the shapes it was called with: thousands of calls share one.
+struct Signature {
+    std::string name;
+    std::vector<Argument> arguments;
+    std::vector<Tensor> outputs;  // where the file tells
+    std::string output_type;
+    bool has_shapes = false;
+    // Of collectives.
+    std::string collective;
+    std::string type;
+    double elements_in = 0.0;
+    double elements_out = 0.0;
+    double ranks = 0.0;
+    double flops = 0.0;  // as the profiler itself counted them; zero: it did not
+};
+
+inline constexpr std::uint32_t none = 0xFFFFFFFFU;
+
+struct Operation {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    std::int64_t external = -1;
+    std::uint32_t signature = 0;
+    std::uint32_t thread = 0;
+    std::uint32_t parent = none;
+};
+
+/// A call of the host that starts work on a device.
+struct HostCall {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    std::int64_t correlation = -1;
+    std::uint32_t name = 0;
+    std::uint32_t thread = 0;
+};
+
+enum class Ran : std::uint8_t { kernel, copy, fill };
+
+/// Something that ran on a stream.
+struct DeviceEvent {
+    std::int64_t begin = 0;
+    std::int64_t duration = 0;
+    std::int64_t correlation = -1;
+    std::int64_t external = -1;
+    double bytes = 0.0;  // of copies and fills
+    std::uint32_t name = 0;
+    std::uint32_t stream = 0;
+    std::uint32_t operation = none;  // that started it
+    std::uint32_t call = none;
+    Ran ran = Ran::kernel;
+    bool in_graph = false;
+
+    std::int64_t end() const { return begin + duration; }
+};
+
+/// A range that somebody named: record_function, NVTX.
+struct Annotation {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    std::uint32_t name = 0;
+    std::uint32_t thread = 0;
+};
+
+struct Stream {
+    std::int64_t device = 0;
+    std::int64_t number = 0;
+    bool operator==(const Stream&) const = default;
+};
+
+struct Timeline {
+    Texts texts;
+    std::vector<Signature> signatures;
+    std::vector<Operation> operations;
+    std::vector<HostCall> calls;
+    std::vector<DeviceEvent> ran;
+    std::vector<Annotation> annotations;
+    std::vector<Stream> streams;
+    std::map<std::int64_t, std::string> devices;  // names, by number
+    std::int64_t rank = -1;                       // of a distributed run; -1: unknown
+    std::int64_t ranks = 0;
+    bool host_runs_operators = false;  // operators are what ran: a profile of a CPU
+    bool any_shapes = false;
+    double events = 0.0;
+    std::vector<std::string> notes;
+
+    std::uint32_t stream_of(std::int64_t device, std::int64_t number);
+};
+
+/// Finds the operator that started each kernel: by the number both carry, else by the call that started it and the
+/// operator around that call. Sorts what it touches by time and finds the parents of operators.
+void connect(Timeline& timeline);
+
+}  // namespace roofline::analyze

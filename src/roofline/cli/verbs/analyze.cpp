@@ -1,0 +1,201 @@
+// roofline analyze: where does a real run lose time against what the machine can do?
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <thread>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "roofline/analyze/format.hpp"
+#include "roofline/analyze/json.hpp"
+#include "roofline/analyze/text.hpp"
+#include "roofline/cli/execution_options.hpp"
+#include "roofline/cli/load.hpp"
+#include "roofline/cli/output.hpp"
+#include "roofline/cli/program.hpp"
+#include "roofline/cli/scenario_options.hpp"
+#include "roofline/io/report_json.hpp"
+
+namespace roofline::cli {
+namespace {
+
+struct Options {
+    std::vector<std::string> files;
+    ScenarioOptions scenario;
+    OutputOptions output;
+    std::string from;
+    std::string by = "record";
+    std::string stage;
+    std::string top = "20";
+};
+
+/// One line on a terminal that says how far reading is.
+class Progress {
+  public:
+    explicit Progress(std::string name) : name_(std::move(name)), shown_(::isatty(STDERR_FILENO) == 1) {}
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+    ~Progress() {
+        if (last_ >= 0) fmt::print(stderr, "\r\033[K");
+    }
+    void operator()(double done) {
+        const int percent = static_cast<int>(done * 100.0);
+        if (!shown_ || percent == last_) return;
+        last_ = percent;
+        fmt::print(stderr, "\r{}: {}%", name_, percent);
+        std::fflush(stderr);
+    }
+
+  private:
+    std::string name_;
+    bool shown_;
+    int last_ = -1;
+};
+
+Result<analyze::Options> questions(const Options& options, const std::string& command) {
+    analyze::Options asked;
+    asked.command = command;
+    if (!options.scenario.model.empty() || !options.scenario.parameters.empty()) {
+        // The device is asked for by the file: any will do to load the model.
+        ScenarioOptions scenario = options.scenario;
+        if (scenario.device.empty()) scenario.device = "h100-sxm";
+        auto setup = scenario.setup();
+        if (!setup) return std::unexpected(setup.error());
+        asked.model = std::move(*setup);
+    }
+    if (!options.scenario.device.empty()) {
+        auto device = load_device(options.scenario.device);
+        if (!device) return std::unexpected(device.error());
+        asked.device = std::move(*device);
+    }
+    return asked;
+}
+
+Result<analyze::Analysis> read_one(const std::string& file, analyze::Options asked, const std::string& from,
+                                   bool alone) {
+    auto input = analyze::open_input(file);
+    if (!input) return std::unexpected(input.error());
+    const auto progress = std::make_shared<Progress>(file);
+    if (alone) asked.progress = [progress](double done) { (*progress)(done); };
+    return analyze::analyze(*input, asked, from);
+}
+
+/// Ranks are files of one run: read at once, as many as there are cores.
+std::vector<Result<analyze::Analysis>> read_all(const Options& options, const analyze::Options& asked) {
+    std::vector<Result<analyze::Analysis>> results(options.files.size(), fail("not read"));
+    if (options.files.size() == 1) {
+        results[0] = read_one(options.files[0], asked, options.from, true);
+        return results;
+    }
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    std::vector<std::jthread> threads;
+    std::atomic<std::size_t> next = 0;
+    for (std::size_t i = 0; i < std::min(cores, options.files.size()); ++i) {
+        threads.emplace_back([&] {
+            for (std::size_t file = next++; file < options.files.size(); file = next++)
+                results[file] = read_one(options.files[file], asked, options.from, false);
+        });
+    }
+    threads.clear();
+    return results;
+}
+
+Result<int> run(const Options& options, const std::string& command) {
+    const auto top = parse_whole("--top", options.top, 0.0, 1e6);
+    if (!top) return std::unexpected(top.error());
+    const auto asked = questions(options, command);
+    if (!asked) return std::unexpected(asked.error());
+    std::vector<analyze::Analysis> analyses;
+    for (auto& result : read_all(options, *asked)) {
+        if (!result) return std::unexpected(result.error());
+        analyses.push_back(std::move(*result));
+    }
+    const analyze::TextOptions how{options.by, options.stage, static_cast<std::size_t>(*top),
+                                   options.output.format == "md"};
+    if (!options.stage.empty()) {
+        std::string known;
+        bool any = false;
+        for (const analyze::Analysis& analysis : analyses) {
+            for (const AccountStage& stage : analysis.account.stages) {
+                any = any || stage.name.starts_with(options.stage);
+                known += (known.empty() ? "" : ", ") + stage.name;
+            }
+        }
+        if (!any) return fail(fmt::format("--stage {}: no such stage; there are: {}", options.stage, known));
+    }
+    std::string text;
+    if (options.output.format == "json") {
+        if (analyses.size() == 1) {
+            text = io::dump(analyze::analysis_json(analyses[0], options.by, {command, now_iso()}));
+        } else {
+            io::OrderedJson list = io::OrderedJson::array();
+            for (const auto& analysis : analyses)
+                list.push_back(analyze::analysis_json(analysis, options.by, {command, now_iso()}));
+            text = io::dump(list);
+        }
+    } else if (options.output.format == "csv") {
+        text = analyze::analysis_csv(analyses, how);
+    } else {
+        if (analyses.size() > 1) text = analyze::ranks_text(analyses, how) + "\n";
+        for (std::size_t i = 0; i < analyses.size(); ++i)
+            text += (i == 0 ? "" : "\n") + analyze::analysis_text(analyses[i], how);
+    }
+    if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    return done;
+}
+
+/// What ran, where it is known: enough to predict the same steps. Sizes of steps come from the file where it has them.
+void add_model_options(CLI::App& app, ScenarioOptions& scenario) {
+    const char* what = "What ran";
+    app.add_option("--model", scenario.model, "Hold the file against the prediction for this model")
+        ->group(what)
+        ->type_name("MODEL");
+    app.add_option("--device", scenario.device, "Instead of the device that the file names")
+        ->group(what)
+        ->type_name("DEVICE");
+    app.add_option("-b,--batch", scenario.batch, "Sequences, where the file does not tell")
+        ->group(what)
+        ->type_name("N");
+    app.add_option("-p,--prompt,--input-len", scenario.prompt, "Prompt tokens, where the file does not tell")
+        ->group(what)
+        ->type_name("N");
+    app.add_option("-c,--context", scenario.context, "Tokens in the cache, where the file does not tell")
+        ->group(what)
+        ->type_name("N");
+    app.add_option("-n,--generate,--output-len", scenario.generate, "Tokens written, where the file does not tell")
+        ->group(what)
+        ->type_name("N");
+    app.add_option("--dtype", scenario.dtype, "Number type of the model")->group(what)->type_name("TYPE");
+    app.add_option("--weight-dtype", scenario.weight_dtype, "Of the weights")->group(what)->type_name("TYPE");
+    app.add_option("--kv-cache-dtype", scenario.kv_dtype, "Of keys and values")->group(what)->type_name("TYPE");
+    app.add_option("--quantization", scenario.quantization, "As vLLM names it")->group(what)->type_name("TYPE");
+    app.add_option("--tensor-parallel-size,--tp", scenario.deployment.tensor, "Devices that share every layer")
+        ->group(what)
+        ->type_name("N");
+    add_execution_options(app, scenario.profile, scenario.calibration);
+}
+
+}  // namespace
+
+void analyze_verb(Program& program) {
+    auto options = std::make_shared<Options>();
+    CLI::App* verb =
+        program.app.add_subcommand("analyze", "Where does a real run lose time against what the machine can do?");
+    verb->add_option("files", options->files,
+                     "Traces and profiles, plain or compressed, or - for standard input; several: ranks of one run")
+        ->required()
+        ->type_name("FILE");
+    add_model_options(*verb, options->scenario);
+    verb->add_option("--from", options->from, "Read it as this format instead of recognising it");
+    verb->add_option("--by", options->by, "What a row is")
+        ->check(CLI::IsMember({"record", "operator", "kernel", "group"}))
+        ->capture_default_str();
+    verb->add_option("--stage", options->stage, "Only stages whose name begins so: prefill, decode");
+    verb->add_option("--top", options->top, "Rows of a table; 0: all")->capture_default_str();
+    options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    verb->callback(
+        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
+}
+
+}  // namespace roofline::cli
