@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "roofline/analyze/decompress.hpp"
+
 namespace roofline::analyze {
 namespace {
 
@@ -136,10 +138,20 @@ Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
 }
 
 Result<Input> open_input(const std::string& path) {
-    if (path == "-") return Input("standard input", std::make_unique<FileBytes>(0, "standard input", 0));
-    auto file = open_file(path);
-    if (!file) return std::unexpected(file.error());
-    return Input(path, std::move(*file), path);
+    const bool piped = path == "-";
+    const std::string name = piped ? "standard input" : path;
+    std::unique_ptr<ByteSource> bytes;
+    if (piped) {
+        bytes = std::make_unique<FileBytes>(0, name, 0);
+    } else {
+        auto file = open_file(path);
+        if (!file) return std::unexpected(file.error());
+        bytes = std::move(*file);
+    }
+    auto plain = decompressed(std::move(bytes), name);
+    if (!plain) return std::unexpected(plain.error());
+    const bool itself = !piped && !(*plain)->packed();
+    return Input(name, std::move(*plain), itself ? path : "");
 }
 
 }  // namespace roofline::analyze

@@ -26,6 +26,8 @@ class ByteSource {
     /// Bytes of the file behind it and how many of them were read so far, for progress; zero: unknown.
     virtual std::uint64_t size() const { return 0; }
     virtual std::uint64_t consumed() const { return 0; }
+    /// The file behind it holds something else than these bytes.
+    virtual bool packed() const { return false; }
 };
 
 class Input {
