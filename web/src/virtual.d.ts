@@ -1,0 +1,4 @@
+declare module 'virtual:core' {
+    const packed_base64: string;
+    export default packed_base64;
+}

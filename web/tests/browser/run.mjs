@@ -1,0 +1,415 @@
+// The page in a real browser, from a file, without a network: every control, dragging, dropping, the tour, links, a phone.
+//   node tests/browser/run.mjs [FOLDER]      screenshots go to FOLDER
+// Ends with 0 when everything went well; otherwise says what did not.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { chromium } from 'playwright-core';
+
+const page_file = fileURLToPath(new URL('../../dist/index.html', import.meta.url));
+const page_url = pathToFileURL(page_file).href;
+const folder = process.argv[2] ?? join(tmpdir(), 'roofline-page');
+mkdirSync(folder, { recursive: true });
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const patience = 60_000;
+
+const browser = await chromium.launch({
+    executablePath: process.env.ROOFLINE_CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+        '--disable-component-update', '--disable-sync'],
+});
+
+const complaints = [];
+async function open(fragment = '', options = {}) {
+    const page = await browser.newPage({ viewport: { width: 1440, height: 1000 }, colorScheme: 'light', ...options });
+    page.setDefaultTimeout(patience);
+    page.on('console', (message) => {
+        if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('request', (request) => {
+        if (/^https?:/.test(request.url())) complaints.push(`asked the network for ${request.url()}`);
+    });
+    await page.goto(page_url + fragment);
+    await page.waitForSelector('[data-roofline]');
+    return page;
+}
+const shot = (page, name, full = false) => page.screenshot({ path: join(folder, `${name}.png`), fullPage: full });
+const command = (page) => page.locator('[data-command]').innerText();
+const headline = (page) => page.locator('[data-headline]').innerText();
+/// Waits until a condition in the page holds; what it is called goes into the message.
+async function until(page, what, check, argument) {
+    await page.waitForFunction(check, argument, { timeout: patience }).catch(() => assert.fail(`never came true: ${what}`));
+}
+const command_has = (page, text) =>
+    until(page, `the command has ${text}`, (wanted) => document.querySelector('[data-command]')?.textContent?.includes(wanted), text);
+
+const tests = {
+    async 'the page is a quick download'() {
+        const size = gzipSync(readFileSync(page_file), { level: 9 }).length;
+        console.log(`    ${size} bytes gzipped`);
+        assert.ok(size < 400_000, `${size} bytes gzipped`);
+    },
+
+    async 'it loads from a file and answers'() {
+        const page = await open();
+        assert.match(await headline(page), /^[\d,.]+\s*tokens\/s$/);
+        assert.equal(await command(page), 'roofline predict llama-3.1-8b h100-sxm --batch 8 --prompt 1024 --context 4096');
+        assert.ok((await page.locator('path[data-point]').count()) > 15);
+        await until(page, 'advice arrives', () => document.querySelectorAll('.move').length > 2);
+        await until(page, 'the batch curve arrives', () => document.querySelectorAll('section[aria-label="Batch sweep"] circle').length > 5);
+        await shot(page, 'desktop', true);
+        await page.close();
+    },
+
+    async 'every control changes the question'() {
+        const page = await open();
+        for (const [id, value, flag] of [
+            ['batch', '32', '--batch 32'], ['prompt', '2048', '--prompt 2048'], ['context', '8192', '--context 8192'],
+            ['generate', '256', '--generate 256'], ['tp', '2', '--tp 2'],
+        ]) {
+            const before = await headline(page);
+            await page.fill(`#${id}`, value);
+            await command_has(page, flag);
+            assert.notEqual(`${id} ${before}`, '');
+        }
+        for (const [id, value, flag] of [['dtype', 'fp8', '--dtype fp8'], ['kv', 'fp8', '--kv-cache-dtype fp8']]) {
+            await page.selectOption(`#${id}`, value);
+            await command_has(page, flag);
+        }
+        await page.click('summary:has-text("More")');
+        for (const [id, value, flag] of [['pp', '2', '--pp 2'], ['dp', '2', '--dp 2']]) {
+            await page.fill(`#${id}`, value);
+            await command_has(page, flag);
+        }
+        await page.selectOption('#profile', 'eager');
+        await command_has(page, '--profile eager');
+        await page.fill('#price', '2.5');
+        await command_has(page, '--price 2.5');
+        await page.check('#experts');
+        await command_has(page, '--enable-expert-parallel');
+        await page.uncheck('#experts');
+        const before = await headline(page);
+        await page.locator('input[aria-label="Batch, slider"]').focus();
+        for (let i = 0; i < 6; ++i) await page.keyboard.press('ArrowRight');
+        await until(page, 'the slider moves the answer', (old) => document.querySelector('[data-headline]')?.textContent !== old, before);
+        await page.close();
+    },
+
+    async 'a model and a device are chosen by typing'() {
+        const page = await open();
+        await page.click('#model');
+        await page.fill('#model', 'qwen3 30b');
+        await page.keyboard.press('Enter');
+        await command_has(page, 'qwen3-30b-a3b');
+        await page.click('#device');
+        await page.fill('#device', 'mi300x');
+        await page.keyboard.press('Enter');
+        await command_has(page, 'mi300x');
+        await page.close();
+    },
+
+    async 'every profile and type that the page offers is one'() {
+        const page = await open();
+        await page.click('summary:has-text("More")');
+        for (const id of ['dtype', 'kv', 'profile']) {
+            const values = await page.locator(`#${id} option`).evaluateAll((all) => all.map((one) => one.value));
+            for (const value of values) {
+                await page.selectOption(`#${id}`, value);
+                await page.waitForTimeout(60);
+                assert.equal(await page.locator('.problem').count(), 0, `${id} ${value}`);
+            }
+        }
+        await page.close();
+    },
+
+    async 'what makes no sense is said, and the last answer stays'() {
+        const page = await open();
+        await page.fill('#batch', 'many');
+        await page.waitForSelector('.problem');
+        assert.match(await page.locator('.problem').innerText(), /batch/);
+        assert.match(await headline(page), /tokens/);
+        await page.fill('#batch', '4');
+        await until(page, 'the problem goes', () => !document.querySelector('.problem'));
+        await page.close();
+    },
+
+    async 'a roof is dragged, and a double click resets it'() {
+        const page = await open();
+        const before = await headline(page);
+        const line = page.locator('line[data-roof="memory.bandwidth"]');
+        const at = await line.evaluate((element) => {
+            const box = element.ownerSVGElement.getBoundingClientRect();
+            const value = (name) => Number(element.getAttribute(name));
+            // Near its lower end, where no point lies on it.
+            return { x: box.left + value('x1') * 0.8 + value('x2') * 0.2, y: box.top + value('y1') * 0.8 + value('y2') * 0.2 };
+        });
+        await page.mouse.move(at.x, at.y);
+        await page.mouse.down();
+        await page.mouse.move(at.x, at.y - 30, { steps: 5 });
+        await page.mouse.up();
+        await command_has(page, '--set memory.bandwidth=');
+        assert.notEqual(await headline(page), before);
+        await shot(page, 'dragged');
+        await page.locator('line[data-roof="memory.bandwidth"]').dispatchEvent('dblclick');
+        await until(page, 'the roof is as before', () => !document.querySelector('[data-command]')?.textContent?.includes('--set'));
+        assert.equal(await headline(page), before);
+        await page.locator('line[data-roof="matrix.bf16"]').focus();
+        await page.keyboard.press('PageUp');
+        await command_has(page, '--set matrix.bf16=2x');
+        await page.keyboard.press('Home');
+        await until(page, 'Home resets', () => !document.querySelector('[data-command]')?.textContent?.includes('--set'));
+        await page.close();
+    },
+
+    async 'a point explains itself and is pinned with its derivation'() {
+        const page = await open();
+        const point = page.locator('path[data-point="decode/layers.attention.core"]');
+        await point.hover();
+        await until(page, 'a card', () => document.querySelector('.card')?.textContent?.includes('layers.attention.core'));
+        await shot(page, 'hovered');
+        await point.click();
+        await until(page, 'a derivation', () => document.querySelector('pre')?.textContent?.includes('intensity'));
+        assert.match(await page.locator('pre').innerText(), /FLOP\/B/);
+        await page.close();
+    },
+
+    async 'the wheel zooms and all can be shown again'() {
+        const page = await open();
+        const box = await page.locator('[data-roofline]').boundingBox();
+        await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+        await page.mouse.wheel(0, -400);
+        await page.getByRole('button', { name: 'show all' }).click();
+        await until(page, 'no zoom', () => ![...document.querySelectorAll('button')].some((one) => one.textContent === 'show all'));
+        await page.close();
+    },
+
+    async 'advice is applied with one click'() {
+        const page = await open();
+        await page.waitForSelector('.move button');
+        const before = await command(page);
+        await page.locator('.move button').first().click();
+        await until(page, 'the command changes', (old) => document.querySelector('[data-command]')?.textContent !== old, before);
+        await page.waitForTimeout(300);
+        assert.equal(await page.locator('.problem').count(), 0);
+        await page.close();
+    },
+
+    async 'scenarios are compared'() {
+        const page = await open();
+        await page.getByRole('button', { name: 'Compare' }).click();
+        await page.fill('#batch', '64');
+        await page.getByRole('button', { name: 'Compare' }).click();
+        await page.selectOption('#dtype', 'fp8');
+        await until(page, 'three scenarios', () => document.querySelectorAll('.compared li').length === 3);
+        await shot(page, 'compared');
+        await page.close();
+    },
+
+    async 'a dropped config becomes the model'() {
+        const page = await open();
+        const config = {
+            architectures: ['LlamaForCausalLM'], model_type: 'llama', hidden_size: 2048, intermediate_size: 8192, num_hidden_layers: 16,
+            num_attention_heads: 32, num_key_value_heads: 8, vocab_size: 128256, torch_dtype: 'bfloat16', tie_word_embeddings: true,
+        };
+        await drop(page, 'config.json', JSON.stringify(config));
+        await command_has(page, 'predict config.json');
+        assert.equal(await page.locator('.problem').count(), 0);
+        await drop(page, 'config.json', '{"model_type": "llama", "hidden_size": -3}');
+        await page.waitForSelector('.problem');
+        assert.match(await page.locator('.problem').innerText(), /config\.json/);
+        await page.close();
+    },
+
+    async 'a dropped report appears as points, thousands of them too'() {
+        const page = await open();
+        const report = many_records(3000);
+        await drop(page, 'trace.json', JSON.stringify(report));
+        await until(page, 'it is listed', () => document.querySelector('.compared')?.textContent?.includes('3000 records'));
+        const painted = await page.locator('canvas').evaluate((canvas) => {
+            const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+            let count = 0;
+            for (let i = 3; i < pixels.length; i += 4) if (pixels[i] > 0) ++count;
+            return count;
+        });
+        assert.ok(painted > 1000, `${painted} pixels`);
+        await shot(page, 'report');
+        await page.close();
+    },
+
+    async 'the tour has seven steps'() {
+        const page = await open();
+        await page.getByRole('button', { name: 'Tour' }).click();
+        for (let step = 1; step <= 7; ++step) {
+            await until(page, `step ${step}`, (wanted) => document.querySelector('.tour h2')?.textContent?.startsWith(wanted), `${step} of 7`);
+            await page.waitForTimeout(80);
+            const text = await page.locator('.tour').innerText();
+            assert.doesNotMatch(text, /undefined|NaN|unknown/);
+            if (step === 2) await shot(page, 'tour');
+            if (step < 7) await page.getByRole('button', { name: 'Next' }).click();
+        }
+        await page.getByRole('button', { name: 'Done' }).click();
+        assert.equal(await page.locator('.tour').count(), 0);
+        await page.close();
+    },
+
+    async 'a link shows what was seen'() {
+        const page = await open();
+        await page.fill('#batch', '16');
+        await page.selectOption('#dtype', 'fp8');
+        await page.getByRole('button', { name: 'Compare' }).click();
+        await page.fill('#batch', '48');
+        await page.getByRole('group', { name: 'Stage shown' }).getByRole('button', { name: 'decode' }).click();
+        await until(page, 'the link follows', () => location.hash.includes('batch=48') && location.hash.includes('stage=decode'));
+        const [seen, asked, link] = [await headline(page), await command(page), await page.evaluate(() => location.hash)];
+        await page.close();
+        const other = await open(link);
+        await command_has(other, '--batch 48');
+        assert.equal(await command(other), asked);
+        assert.equal(await headline(other), seen);
+        assert.equal(await other.locator('.compared li').count(), 2);
+        await other.close();
+    },
+
+    async 'a broken link is survived'() {
+        const page = await open('#model=llama-3.1-8b&device=h100-sxm&batch=-1&view=a,b&vs=%%%');
+        await page.close();
+    },
+
+    async 'pictures and tables are saved'() {
+        const page = await open();
+        for (const [name, ending] of [['Picture, SVG', 'svg'], ['Picture, PNG', 'png'], ['Operators, CSV', 'csv'], ['Report, JSON', 'json']]) {
+            if (!(await page.locator('.menu').evaluate((menu) => menu.open))) await page.click('.menu summary');
+            const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name }).click()]);
+            assert.equal(saved.suggestedFilename(), `roofline.${ending}`);
+            const bytes = readFileSync(await saved.path());
+            if (ending === 'json') assert.equal(JSON.parse(bytes.toString()).schema, 'roofline.report/1');
+            if (ending === 'csv') assert.match(bytes.toString(), /^stage,operator,/);
+            if (ending === 'svg') assert.match(bytes.toString(), /^<svg[\s\S]*<\/svg>$/);
+            if (ending === 'png') assert.equal(bytes.subarray(1, 4).toString(), 'PNG');
+            writeFileSync(join(folder, `saved.${ending}`), bytes);
+        }
+        await page.close();
+    },
+
+    async 'the table sorts and leads to points'() {
+        const page = await open();
+        await page.getByRole('button', { name: 'expected', exact: true }).last().click();
+        const first = await page.locator('section[aria-label="Operators"] tbody tr').first().innerText();
+        assert.match(first, /gate_up/);
+        await page.locator('section[aria-label="Operators"] tbody button').first().click();
+        await page.waitForSelector('pre');
+        await page.close();
+    },
+
+    async 'plans are searched'() {
+        const page = await open();
+        await page.fill('#plan-count', '2');
+        await page.getByRole('button', { name: 'search' }).click();
+        await until(page, 'plans arrive', () => document.querySelectorAll('section[aria-label="Plans"] circle').length > 1);
+        await page.getByRole('button', { name: 'take' }).click();
+        await page.waitForTimeout(300);
+        assert.equal(await page.locator('.problem').count(), 0);
+        await page.close();
+    },
+
+    async 'a phone shows all of it'() {
+        const page = await open('', { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true });
+        await page.waitForSelector('.move');
+        const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        assert.ok(wider <= 0, `${wider} pixels too wide`);
+        await shot(page, 'phone', true);
+        await page.close();
+    },
+
+    async 'it is readable in the dark and for those who cannot see it'() {
+        for (const colorScheme of ['light', 'dark']) {
+            const page = await open('', { colorScheme });
+            await page.waitForSelector('.move');
+            await page.locator('section[aria-label="Operators"] tbody button').nth(3).click();
+            await page.getByRole('button', { name: 'Tour' }).click();
+            await page.waitForTimeout(300);
+            await page.evaluate(axe);
+            const found = await page.evaluate(() => window.axe.run());
+            const serious = found.violations.filter((one) => one.impact === 'serious' || one.impact === 'critical');
+            assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`), []);
+            await shot(page, `tour-${colorScheme}`);
+            await page.getByRole('button', { name: 'close' }).click();
+            await page.close();
+        }
+    },
+
+    async 'a change is on the screen within a frame or two'() {
+        const page = await open();
+        await page.waitForSelector('.move');
+        const times = [];
+        for (const batch of [9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]) {
+            await page.fill('#batch', String(batch));
+            await page.waitForTimeout(40);
+            times.push(Number(/took ([\d.]+) ms/.exec(await page.locator('footer').innerText())?.[1]));
+        }
+        times.sort((a, b) => a - b);
+        console.log(`    an answer took ${times[times.length >> 1]} ms (median of ${times.length}; not asserted, the machine may be busy)`);
+        assert.ok(times.every(Number.isFinite));
+        await page.close();
+    },
+};
+
+async function drop(page, name, text) {
+    const transfer = await page.evaluateHandle(([file, content]) => {
+        const data = new DataTransfer();
+        data.items.add(new File([content], file));
+        return data;
+    }, [name, text]);
+    await page.dispatchEvent('body', 'drop', { dataTransfer: transfer });
+}
+
+/// A report as `analyze` would write it, of a device of round numbers.
+function many_records(count) {
+    const figure = (value, unit) => ({ value, unit, source: 's' });
+    const records = Array.from({ length: count }, (_, i) => {
+        const flops = 1e9 * (1 + (i % 97)), bytes = 1e7 * (1 + (i % 89));
+        const limit = Math.max(flops / 1e14, bytes / 1e12);
+        return {
+            name: `kernel ${i}`, kind: 'gemm', group: 'ffn', count: 1, engine: 'matrix', dtype: 'bf16', flops, bytes: { memory: bytes },
+            time_s: { limit, attainable: limit, expected: limit, measured: limit * (1.1 + (i % 13) / 5) }, origin: 'traced',
+        };
+    });
+    return {
+        schema: 'roofline.report/1', run: { version: '0.1.0', command: 'roofline analyze trace', time: '' }, verb: 'analyze', title: 'a trace',
+        device: {
+            schema: 'roofline.device/1', name: 'round', title: 'A round device', vendor: 'nobody', year: 2024, kind: 'gpu',
+            engines: [{ id: 'matrix', rates: { bf16: figure(1e14, 'FLOP/s') } }],
+            memory: [{ id: 'memory', technology: 'HBM', capacity: figure(1e11, 'B'), bandwidth: figure(1e12, 'B/s') }],
+            sources: { s: { kind: 'assumed', title: 'made for this test', date: '2026' } },
+        },
+        stages: [{ stage: 'decode', batch: 1, tokens: 1, context: 100, time_s: { limit: 1, attainable: 1, expected: 1, measured: 2 }, records }],
+        notes: [],
+    };
+}
+
+const only = process.env.ONLY;
+let broken = 0;
+for (const [name, test] of Object.entries(tests)) {
+    if (only && !name.includes(only)) continue;
+    complaints.length = 0;
+    try {
+        await test();
+        assert.deepEqual(complaints, [], 'the console is silent');
+        console.log(`  ok    ${name}`);
+    } catch (error) {
+        ++broken;
+        console.log(`  FAILS ${name}\n        ${error instanceof Error ? error.message.split('\n').slice(0, 12).join('\n        ') : error}`);
+        for (const context of browser.contexts()) for (const page of context.pages()) {
+            await shot(page, `failed-${broken}`).catch(() => {});
+            await page.close();
+        }
+    }
+}
+await browser.close();
+console.log(broken === 0 ? 'the page does what it should' : `${broken} of the page's tests fail; screenshots in ${folder}`);
+process.exit(broken === 0 ? 0 : 1);
