@@ -6,6 +6,7 @@
 #include "roofline/io/device_file.hpp"
 #include "roofline/io/gguf.hpp"
 #include "roofline/io/gguf_config.hpp"
+#include "roofline/io/safetensors.hpp"
 #include "roofline/io/tensors.hpp"
 
 namespace roofline::ask {
@@ -70,7 +71,8 @@ Result<io::ModelFile> RequestLibrary::gguf_model(const std::string& name, const 
 }
 
 Result<io::ModelFile> RequestLibrary::model(const std::string& typed, const io::ConfigEdit& edit) const {
-    if (const auto found = binaries.find(typed); found != binaries.end()) return gguf_model(typed, found->second, edit);
+    if (const auto found = binaries.find(typed); found != binaries.end() && !typed.ends_with(".safetensors"))
+        return gguf_model(typed, found->second, edit);
     const auto found = files.find(typed);
     if (found == files.end()) {
         if (edit) return io::builtin_model(typed, edit);
@@ -88,7 +90,32 @@ Result<io::ModelFile> RequestLibrary::model(const std::string& typed, const io::
         if (!quantisation) return std::unexpected(quantisation.error());
         (*json)["hf_quant_config"] = std::move(*quantisation);
     }
-    return io::read_config_file(std::move(*json), typed, model_name(typed), edit);
+    auto model = io::read_config_file(std::move(*json), typed, model_name(typed), edit);
+    if (!model) return model;
+    if (auto done = use_shards(folder_of(typed), *model); !done) return std::unexpected(done.error());
+    return model;
+}
+
+/// The headers of the safetensors files that came with a config say how large the weights really are.
+Result<void> RequestLibrary::use_shards(const std::string& folder, io::ModelFile& model) const {
+    std::vector<io::StoredTensor> tensors;
+    std::size_t shards = 0;
+    for (const auto& [name, beginning] : binaries) {
+        if (folder_of(name) != folder || !name.ends_with(".safetensors")) continue;
+        auto shard = io::read_safetensors(beginning.bytes, beginning.file_size, name);
+        if (!shard) {
+            if (const auto* problem = std::get_if<Problem>(&shard.error())) return std::unexpected(*problem);
+            needs_ = std::get<io::NeedMore>(shard.error()).bytes;
+            return fail(fmt::format("{}: its header goes on up to byte {}", io::printable(name), needs_));
+        }
+        tensors.insert(tensors.end(), shard->begin(), shard->end());
+        ++shards;
+    }
+    if (shards == 0) return {};
+    io::use_file_sizes(model, tensors);
+    model.notes.push_back(
+        fmt::format("weight bytes are those of {} safetensors file{}", shards, shards == 1 ? "" : "s"));
+    return {};
 }
 
 Result<Device> RequestLibrary::device(const std::string& typed) const {

@@ -36,7 +36,7 @@ class RequestLibrary : public Library {
     explicit RequestLibrary(Memory& memory) : memory_(memory) {}
 
     std::map<std::string, std::string> files;
-    std::map<std::string, Beginning> binaries;  // .gguf
+    std::map<std::string, Beginning> binaries;  // .gguf, .safetensors
 
     Result<io::ModelFile> model(const std::string& typed, const io::ConfigEdit& edit = {}) const override;
     Result<Device> device(const std::string& typed) const override;
@@ -51,6 +51,7 @@ class RequestLibrary : public Library {
   private:
     Result<io::ModelFile> gguf_model(const std::string& name, const Beginning& beginning,
                                      const io::ConfigEdit& edit) const;
+    Result<void> use_shards(const std::string& folder, io::ModelFile& model) const;
 
     Memory& memory_;
     mutable std::uint64_t needs_ = 0;
