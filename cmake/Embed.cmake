@@ -63,8 +63,8 @@ function(roofline_embed_tables)
     target_link_libraries(${arg_TARGET} PRIVATE roofline_options)
 endfunction()
 
-# The calculator's page inside the binary, where script/web has built it: web/dist/index.html.gz and the hashes of its
-# scripts beside it. Without it the program serves its interface for programs only.
+# The calculator's page inside the binary, where script/web has built it: build/web/page/index.html.gz and the hashes of
+# its scripts beside it. Without it the program serves its interface for programs only.
 #
 #   roofline_embed_page(TARGET roofline_page)
 #
@@ -73,11 +73,11 @@ function(roofline_embed_page)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET" "")
     set(script "${PROJECT_SOURCE_DIR}/cmake/embed-page.cmake")
     set(output "${PROJECT_BINARY_DIR}/generated/embedded_page.cpp")
-    file(GLOB files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/web/dist/index.html.gz"
-         "${PROJECT_SOURCE_DIR}/web/dist/script-hashes.txt")
+    set(folder "${PROJECT_SOURCE_DIR}/build/web/page")
+    file(GLOB files CONFIGURE_DEPENDS "${folder}/index.html.gz" "${folder}/script-hashes.txt")
     add_custom_command(
         OUTPUT "${output}"
-        COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${PROJECT_SOURCE_DIR}/web/dist" "-DOUTPUT=${output}" -P "${script}"
+        COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${folder}" "-DOUTPUT=${output}" -P "${script}"
         DEPENDS ${files} "${script}"
         COMMENT "Embedding the page"
         VERBATIM)

@@ -12,7 +12,7 @@ if(EXISTS "${FOLDER}/script-hashes.txt")
     file(STRINGS "${FOLDER}/script-hashes.txt" lines)
     string(REPLACE ";" " " hashes "${lines}")
 endif()
-file(WRITE "${OUTPUT}" "// Generated from web/dist.
+file(WRITE "${OUTPUT}" "// Generated from the page that script/web built.
 #include \"roofline/serve/server.hpp\"
 
 namespace roofline::serve {
