@@ -56,6 +56,7 @@ endfunction()
 # Where tests find the project and its program. A header, so that only the few that ask depend on the place.
 file(CONFIGURE OUTPUT "${ROOFLINE_GENERATED_DIR}/places.hpp" CONTENT [[#pragma once
 #define ROOFLINE_SOURCE_DIR "@PROJECT_SOURCE_DIR@"
+#define FAKE_CUDA_PLUGIN "@PROJECT_BINARY_DIR@/tests/fake_cuda_plugin.so"
 #define ROOFLINE_BINARY "@CMAKE_RUNTIME_OUTPUT_DIRECTORY@/roofline@CMAKE_EXECUTABLE_SUFFIX@"
 ]] @ONLY)
 
@@ -86,14 +87,17 @@ if(GTest_FOUND)
         add_library(fake_cuda_plugin MODULE "${PROJECT_SOURCE_DIR}/tests/measure/fake_cuda_plugin.cxx")
         target_include_directories(fake_cuda_plugin PRIVATE "${PROJECT_SOURCE_DIR}/src")
         target_link_libraries(fake_cuda_plugin PRIVATE roofline_options)
-        set_target_properties(fake_cuda_plugin PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-        target_compile_definitions(roofline_measure_tests PRIVATE "FAKE_CUDA_PLUGIN=\"$<TARGET_FILE:fake_cuda_plugin>\"")
+        set_target_properties(fake_cuda_plugin PROPERTIES PREFIX "" SUFFIX ".so"
+                              LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
         add_dependencies(roofline_measure_tests fake_cuda_plugin)
     endif()
     if(TARGET roofline AND ROOFLINE_CLI_TEST_SOURCES)
         roofline_test_executable(roofline_cli_tests ${ROOFLINE_CLI_TEST_SOURCES})
         target_link_libraries(roofline_cli_tests PRIVATE roofline_cli ${CMAKE_DL_LIBS})
         add_dependencies(roofline_cli_tests roofline)
+        if(TARGET fake_cuda_plugin)
+            add_dependencies(roofline_cli_tests fake_cuda_plugin)
+        endif()
     endif()
 endif()
 

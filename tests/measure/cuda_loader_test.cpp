@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "places.hpp"
 #include "roofline/measure/cuda/abi.h"
 #include "roofline/measure/cuda/loader.hpp"
 

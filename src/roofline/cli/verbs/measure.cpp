@@ -14,6 +14,7 @@
 #include "roofline/io/names.hpp"
 #include "roofline/io/report_json.hpp"
 #include "roofline/measure/cpu_device.hpp"
+#include "roofline/measure/cuda_device.hpp"
 #include "roofline/render/numbers.hpp"
 #include "roofline/render/table.hpp"
 #include "roofline/render/terminal_roofline.hpp"
@@ -156,6 +157,7 @@ void keep(const measure::Measured& measured, std::string& text, bool people) {
 }
 
 Result<measure::Measured> measured_cpu(const Options& options) {
+    const Interruptible guard;
     measure::CpuOptions asked;
     asked.quick = options.quick;
     asked.seconds = options.quick ? 5.0 : 20.0;
@@ -191,16 +193,29 @@ Result<measure::Measured> measured_cpu(const Options& options) {
     return measure::measure_cpu(asked);
 }
 
+/// Ctrl-C ends this at once: the plugin is not asked to stop, and nothing is written before all of it is there.
+Result<measure::Measured> measured_cuda(const Options& options, int index) {
+    if (!options.threads.empty() || !options.seconds.empty())
+        return fail(fmt::format("--device {}: --threads and --seconds are for cpu alone", options.device));
+    measure::CudaOptions asked;
+    asked.index = index;
+    asked.quick = options.quick;
+    asked.only = measure::cuda_figures_named(options.only);
+    asked.date = now_iso().substr(0, 10);
+    const ProgressLine line;
+    asked.progress = [&line](std::string_view text) { line.show(text); };
+    return measure::measure_cuda(asked);
+}
+
 Result<measure::Measured> measured_device(const Options& options) {
     if (options.device == "cpu") return measured_cpu(options);
-    if (options.device.starts_with("cuda")) {
-        return std::unexpected(Problem{fmt::format("{}: this build has no CUDA backend", options.device), true});
-    }
+    const auto index = measure::cuda_index(options.device);
+    if (!index) return std::unexpected(index.error());
+    if (*index) return measured_cuda(options, **index);
     return fail(fmt::format("--device: found \"{}\", expected cpu or cuda:N", options.device));
 }
 
 Result<int> run(const Options& options) {
-    const Interruptible guard;
     const auto measured = measured_device(options);
     if (interrupted != 0) {
         fmt::print(stderr, "roofline: stopped; nothing was written\n");

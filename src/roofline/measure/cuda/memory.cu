@@ -237,6 +237,10 @@ void probe_memory(const Chip& chip, Found& found) {
     add_read_bulk<8, 16384>(run, reads, 256, 1);
     add_read_bulk<6, 32768>(run, reads, 512, 1);
     add_read_bulk<3, 32768>(run, reads, 256, 2);
+    add_read_bulk<3, 65536>(run, reads, 512, 1);
+    add_read_bulk<4, 32768>(run, reads, 512, 1);
+    add_read_bulk<2, 32768>(run, reads, 256, 2);
+    add_read_bulk<3, 16384>(run, reads, 256, 4);
     add_read_bulk<8, 8192>(run, reads, 128, 3);
     add_read_bulk<8, 4096>(run, reads, 128, 4);
     run.best_of("memory.read", reads, size, 0.0);

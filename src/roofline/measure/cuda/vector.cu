@@ -70,11 +70,9 @@ __host__ __device__ inline float start(int thread, int chain) {
 
 /// rounds * unroll * Chains multiply-adds a thread.
 template <class Type, int Chains>
-__global__ void __launch_bounds__(threads) multiply_add(int rounds, float a_in, float b_in, typename Type::Value* out) {
-    using Value = typename Type::Value;
-    const Value a = Type::make(a_in);
-    const Value b = Type::make(b_in);
-    Value x[Chains];
+__global__ void __launch_bounds__(threads)
+    multiply_add(int rounds, typename Type::Value a, typename Type::Value b, typename Type::Value* out) {
+    typename Type::Value x[Chains];
 #pragma unroll
     for (int i = 0; i < Chains; ++i) x[i] = Type::make(start(static_cast<int>(threadIdx.x), i));
 #pragma unroll 1
@@ -99,14 +97,14 @@ void try_chains(const Chip& chip, int per_multiprocessor, Json& best, Json& rate
     Stream stream;
     Buffer out(values * sizeof(typename Type::Value));
     const auto launch = [&] {
-        multiply_add<Type, Chains>
-            <<<grid, threads, 0, stream>>>(rounds, factor, addend, out.as<typename Type::Value>());
+        multiply_add<Type, Chains><<<grid, threads, 0, stream>>>(rounds, Type::make(factor), Type::make(addend),
+                                                                 out.as<typename Type::Value>());
     };
     // Few steps, whose count shows in the result, and then as many as are timed.
     for (const int checked_rounds : {16, rounds}) {
         check(cudaMemsetAsync(out.data(), 0xff, out.bytes(), stream), "cudaMemset");  // NaN in every type
-        multiply_add<Type, Chains>
-            <<<grid, threads, 0, stream>>>(checked_rounds, factor, addend, out.as<typename Type::Value>());
+        multiply_add<Type, Chains><<<grid, threads, 0, stream>>>(checked_rounds, Type::make(factor), Type::make(addend),
+                                                                 out.as<typename Type::Value>());
         check_launch("multiply-adds");
         std::vector<typename Type::Value> ended(values);
         check(cudaMemcpyAsync(ended.data(), out.data(), out.bytes(), cudaMemcpyDeviceToHost, stream), "cudaMemcpy");
