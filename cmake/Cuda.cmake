@@ -13,12 +13,13 @@ if(ROOFLINE_CUDA AND ROOFLINE_NVCC AND NOT ROOFLINE_SANITIZE)
          "${PROJECT_SOURCE_DIR}/src/roofline/bench/cuda/*.cu")
     list(FILTER cuda_sources EXCLUDE REGEX "/standalone\\.cu$")
     get_target_property(json_folder nlohmann_json::nlohmann_json INTERFACE_INCLUDE_DIRECTORIES)
-    set(json_flags "")
-    if(json_folder AND NOT json_folder MATCHES "^/usr/include")
-        set(json_flags "$<$<BOOL:${json_folder}>:-I$<JOIN:${json_folder},;-I>>")
-    endif()
     # nvcc by itself: enabling the language costs every configuration half a minute, and CMake 3.25 knows no CUDA 13.
     set(flags -std=c++20 -O3 "-I${PROJECT_SOURCE_DIR}/src" ${ROOFLINE_CUDA_TARGETS} -Xcompiler=-fPIC,-fvisibility=hidden)
+    foreach(folder IN LISTS json_folder)
+        if(folder AND NOT folder STREQUAL "/usr/include") # named again, it would hide the compiler's own
+            list(APPEND flags "-I${folder}")
+        endif()
+    endforeach()
     set(objects "")
     foreach(source IN LISTS cuda_sources)
         file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}/src/roofline" "${source}")
@@ -27,10 +28,9 @@ if(ROOFLINE_CUDA AND ROOFLINE_NVCC AND NOT ROOFLINE_SANITIZE)
         add_custom_command(
             OUTPUT "${object}"
             COMMAND "${CMAKE_COMMAND}" -E make_directory "${PROJECT_BINARY_DIR}/cuda"
-            COMMAND "${ROOFLINE_NVCC}" ${flags} "${json_flags}" -MD -MF "${object}.d" -c "${source}" -o "${object}"
+            COMMAND "${ROOFLINE_NVCC}" ${flags} -MD -MF "${object}.d" -c "${source}" -o "${object}"
             DEPENDS "${source}"
             DEPFILE "${object}.d"
-            COMMAND_EXPAND_LISTS
             COMMENT "Compiling ${name}"
             VERBATIM)
         list(APPEND objects "${object}")
