@@ -1,0 +1,222 @@
+// Prefill attention, causal, bf16: a block takes 128 queries of one head, a warp 16 of them; keys and values come
+// through shared memory in tiles of 64, the next tile copied while the present one is used. Honest and plain: it uses
+// mma.sync, not Hopper's wgmma, and stays well under the chip's matrix peak.
+#include <cuda_bf16.h>
+
+#include "roofline/bench/cuda/attention.cuh"
+#include "roofline/bench/cuda/fragments.cuh"
+#include "roofline/bench/cuda/launch.cuh"
+
+namespace roofline::cuda {
+
+namespace {
+
+constexpr int warps = 8;
+constexpr int tile_queries = 16 * warps;
+constexpr int tile_keys = 64;
+constexpr float log2_e = 1.4426950408889634f;
+constexpr float nothing = -1e30f;
+
+__device__ void copy_async(std::uint32_t to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from));
+}
+
+template <bool Transposed>
+__device__ void load_matrices(std::uint32_t (&to)[4], std::uint32_t from) {
+    if constexpr (Transposed) {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from));
+    } else {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from));
+    }
+}
+
+__device__ std::uint32_t pack(float low, float high) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return reinterpret_cast<const std::uint32_t&>(pair);
+}
+
+/// Where 16 bytes of a row lie in a tile: pieces are exchanged within a row so that 8 rows meet in no bank.
+template <int Dimension>
+__device__ std::uint32_t place(int row, int piece) {
+    return static_cast<std::uint32_t>(row * Dimension * 2 + ((piece ^ (row % 8)) * 16));
+}
+
+template <int Dimension>
+__global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
+    constexpr int pieces = Dimension / 8;  // of 16 bytes in a row
+    constexpr int tile_bytes = tile_keys * Dimension * 2;
+    extern __shared__ __align__(128) std::uint8_t tiles[];  // [2][keys, values]
+    const auto shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(tiles));
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int quad = lane / 4;
+    const int corner = lane % 4;
+    const int sequence = static_cast<int>(blockIdx.z);
+    const int head = static_cast<int>(blockIdx.y);
+    const int kv_head = head / (a.query_heads / a.kv_heads);
+    const int past = a.context - a.tokens;
+    // The last queries see the most keys: they begin first.
+    const int first_query = static_cast<int>(gridDim.x - 1 - blockIdx.x) * tile_queries;
+    const int keys_seen = min(a.context, past + first_query + tile_queries);
+    const int key_tiles = (keys_seen + tile_keys - 1) / tile_keys;
+    const std::size_t cache_offset =
+        (static_cast<std::size_t>(sequence) * a.kv_heads + kv_head) * static_cast<std::size_t>(a.capacity) * Dimension;
+    const auto* keys = static_cast<const __nv_bfloat16*>(a.keys) + cache_offset;
+    const auto* values = static_cast<const __nv_bfloat16*>(a.values) + cache_offset;
+
+    let_next_start();
+    wait_for_previous();
+
+    const auto fetch = [&](int tile) {
+        const std::uint32_t to = shared + static_cast<std::uint32_t>(tile % 2) * 2 * tile_bytes;
+#pragma unroll
+        for (int i = 0; i < tile_keys * pieces / (warps * 32); ++i) {
+            const int index = static_cast<int>(threadIdx.x) + i * warps * 32;
+            const int row = index / pieces;
+            const int piece = index % pieces;
+            const std::size_t from = static_cast<std::size_t>(min(tile * tile_keys + row, a.context - 1)) * Dimension +
+                                     static_cast<std::size_t>(piece) * 8;
+            copy_async(to + place<Dimension>(row, piece), keys + from);
+            copy_async(to + tile_bytes + place<Dimension>(row, piece), values + from);
+        }
+        asm volatile("cp.async.commit_group;");
+    };
+    fetch(0);
+
+    const int row[2] = {first_query + 16 * warp + quad, first_query + 16 * warp + quad + 8};
+    std::uint32_t query[Dimension / 16][4];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const std::size_t token = static_cast<std::size_t>(sequence) * a.tokens + min(row[half], a.tokens - 1);
+        const auto* source =
+            static_cast<const __nv_bfloat16*>(a.queries) + token * a.query_stride + head * Dimension + 2 * corner;
+#pragma unroll
+        for (int i = 0; i < Dimension / 16; ++i) {
+            query[i][half] = *reinterpret_cast<const std::uint32_t*>(source + 16 * i);
+            query[i][half + 2] = *reinterpret_cast<const std::uint32_t*>(source + 16 * i + 8);
+        }
+    }
+
+    const float to_exponent = log2_e * rsqrtf(static_cast<float>(Dimension));
+    float highest[2] = {nothing, nothing};
+    float total[2] = {};
+    float output[Dimension / 8][4] = {};
+    for (int tile = 0; tile < key_tiles; ++tile) {
+        if (tile + 1 < key_tiles) {
+            fetch(tile + 1);
+            asm volatile("cp.async.wait_group 1;");
+        } else {
+            asm volatile("cp.async.wait_group 0;");
+        }
+        __syncthreads();
+        const std::uint32_t key_tile = shared + static_cast<std::uint32_t>(tile % 2) * 2 * tile_bytes;
+        const std::uint32_t value_tile = key_tile + tile_bytes;
+
+        float scores[tile_keys / 8][4] = {};
+#pragma unroll
+        for (int i = 0; i < Dimension / 16; ++i) {
+#pragma unroll
+            for (int j = 0; j < tile_keys / 16; ++j) {
+                std::uint32_t key[4];
+                load_matrices<false>(
+                    key, key_tile + place<Dimension>(16 * j + lane / 16 * 8 + lane % 8, 2 * i + lane / 8 % 2));
+                mma_bf16(scores[2 * j], query[i][0], query[i][1], query[i][2], query[i][3], key[0], key[1]);
+                mma_bf16(scores[2 * j + 1], query[i][0], query[i][1], query[i][2], query[i][3], key[2], key[3]);
+            }
+        }
+        const bool masked = tile * tile_keys + tile_keys > past + first_query + 16 * warp;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            float best = nothing;
+#pragma unroll
+            for (int j = 0; j < tile_keys / 8; ++j) {
+#pragma unroll
+                for (int which = 0; which < 2; ++which) {
+                    float& score = scores[j][2 * half + which];
+                    score *= to_exponent;
+                    if (masked && tile * tile_keys + 8 * j + 2 * corner + which > past + row[half]) score = nothing;
+                    best = fmaxf(best, score);
+                }
+            }
+            best = fmaxf(best, __shfl_xor_sync(~0u, best, 1));
+            best = fmaxf(best, __shfl_xor_sync(~0u, best, 2));
+            const float raised = fmaxf(best, highest[half]);
+            const float factor = exp2f(highest[half] - raised);
+            highest[half] = raised;
+            total[half] *= factor;
+#pragma unroll
+            for (int j = 0; j < Dimension / 8; ++j) {
+                output[j][2 * half] *= factor;
+                output[j][2 * half + 1] *= factor;
+            }
+#pragma unroll
+            for (int j = 0; j < tile_keys / 8; ++j) {
+#pragma unroll
+                for (int which = 0; which < 2; ++which) {
+                    float& score = scores[j][2 * half + which];
+                    score = exp2f(score - raised);
+                    total[half] += score;
+                }
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < tile_keys / 16; ++j) {
+            const std::uint32_t p0 = pack(scores[2 * j][0], scores[2 * j][1]);
+            const std::uint32_t p1 = pack(scores[2 * j][2], scores[2 * j][3]);
+            const std::uint32_t p2 = pack(scores[2 * j + 1][0], scores[2 * j + 1][1]);
+            const std::uint32_t p3 = pack(scores[2 * j + 1][2], scores[2 * j + 1][3]);
+#pragma unroll
+            for (int i = 0; i < Dimension / 16; ++i) {
+                std::uint32_t value[4];
+                load_matrices<true>(
+                    value, value_tile + place<Dimension>(16 * j + lane / 8 % 2 * 8 + lane % 8, 2 * i + lane / 16));
+                mma_bf16(output[2 * i], p0, p1, p2, p3, value[0], value[1]);
+                mma_bf16(output[2 * i + 1], p0, p1, p2, p3, value[2], value[3]);
+            }
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        float sum = total[half];
+        sum += __shfl_xor_sync(~0u, sum, 1);
+        sum += __shfl_xor_sync(~0u, sum, 2);
+        if (row[half] >= a.tokens) continue;
+        const float factor = 1.0f / sum;
+        auto* to = static_cast<__nv_bfloat16*>(a.output) +
+                   ((static_cast<std::size_t>(sequence) * a.tokens + row[half]) * a.query_heads + head) * Dimension +
+                   2 * corner;
+#pragma unroll
+        for (int j = 0; j < Dimension / 8; ++j) {
+            *reinterpret_cast<std::uint32_t*>(to + 8 * j) =
+                pack(output[j][2 * half] * factor, output[j][2 * half + 1] * factor);
+        }
+    }
+}
+
+template <int Dimension>
+void launch_for(const Attention& attention, bool overlap, cudaStream_t stream) {
+    constexpr int bytes = 2 * 2 * tile_keys * Dimension * 2;
+    must(cudaFuncSetAttribute(prefill_kernel<Dimension>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+         "shared memory of prefill attention");
+    const dim3 blocks(static_cast<unsigned>((attention.tokens + tile_queries - 1) / tile_queries),
+                      static_cast<unsigned>(attention.query_heads), static_cast<unsigned>(attention.batch));
+    start(&prefill_kernel<Dimension>, blocks, warps * 32, bytes, overlap, stream, attention);
+}
+
+}  // namespace
+
+bool prefill_supported(const Attention& attention, Format cache) {
+    return cache == Format::bf16 && (attention.head_dim == 64 || attention.head_dim == 128);
+}
+
+void launch_prefill(const Attention& attention, bool overlap, cudaStream_t stream) {
+    if (attention.head_dim == 64) return launch_for<64>(attention, overlap, stream);
+    launch_for<128>(attention, overlap, stream);
+}
+
+}  // namespace roofline::cuda

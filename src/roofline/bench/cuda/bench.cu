@@ -1,0 +1,94 @@
+// Operators one by one: each task on each backend, in the order asked. A task that cannot be run says why and the rest
+// go on.
+#include "roofline/bench/cuda/request_fields.cuh"
+#include "roofline/bench/cuda/requests.hpp"
+#include "roofline/bench/cuda/tasks.cuh"
+
+namespace roofline::cuda {
+
+namespace {
+
+using nlohmann::json;
+
+Outcome run_task(const Clock& clock, const json& task, const std::string& backend, double seconds) {
+    const std::string kind = text(task, "kind", "");
+    if (kind == "gemm") {
+        const Format weights = format_named(text(task, "weight_dtype", "bf16"));
+        const Format activations = format_named(text(task, "activation_dtype", "bf16"));
+        if (activations != Format::bf16 && activations != Format::fp8) {
+            throw Failure{"activations are bf16 or fp8 in the CUDA kernels, not " + text(task, "activation_dtype", "")};
+        }
+        return run(
+            clock,
+            ProductTask{whole(task, "m"), whole(task, "n"), whole(task, "k"), weights, activations == Format::fp8},
+            backend, seconds);
+    }
+    if (kind == "attention") {
+        const std::string stage = text(task, "stage", "decode");
+        if (stage != "decode" && stage != "prefill") throw Failure{"no stage " + stage};
+        return run(clock,
+                   AttentionTask{stage == "prefill", whole(task, "batch"), whole(task, "query_heads"),
+                                 whole(task, "kv_heads"), whole(task, "head_dim"), whole(task, "context", 0, 0),
+                                 whole(task, "tokens", 1, 1), format_named(text(task, "kv_dtype", "bf16"))},
+                   backend, seconds);
+    }
+    return run(clock,
+               SmallTask{kind, whole(task, "rows", 0, 0), whole(task, "width", 0, 0), whole(task, "heads", 0, 0),
+                         whole(task, "kv_heads", 0, 0), whole(task, "head_dim", 0, 0)},
+               backend, seconds);
+}
+
+json answer(const Outcome& outcome) {
+    json tried = json::array();
+    for (const auto& [name, time] : outcome.tried) tried.push_back({{"variant", name}, {"time_s", time}});
+    return {{"time_s", outcome.timing.median},
+            {"low_s", outcome.timing.low},
+            {"high_s", outcome.timing.high},
+            {"flops", outcome.flops},
+            {"bytes", outcome.bytes},
+            {"error", outcome.error},
+            {"tolerance", outcome.tolerance},
+            {"repetitions", outcome.timing.repetitions},
+            {"buffers", outcome.buffers},
+            {"variant", outcome.variant},
+            {"tried", tried}};
+}
+
+}  // namespace
+
+std::string bench(const json& request, const Progress& progress) {
+    try {
+        take_device(request);
+        const Clock clock;
+        const double seconds = request.value("seconds", 0.05);
+        const json backends = request.value("backends", json::array({"own", "cublaslt"}));
+        json results = json::array();
+        for (const json& task : request.at("tasks")) {
+            const std::string name = text(task, "name", "");
+            for (const json& entry : backends) {
+                const auto backend = entry.get<std::string>();
+                if (progress) progress(name + " (" + backend + ")");
+                json result;
+                try {
+                    result = answer(run_task(clock, task, backend, seconds));
+                } catch (const Failure& failure) {
+                    result = {{"problem", failure.text}};
+                    // A fault of the device does not go away: no further task could run.
+                    if (const auto status = cudaDeviceSynchronize(); status != cudaSuccess) {
+                        return json{{"problem", name + " (" + backend + "): " + cudaGetErrorString(status)}}.dump();
+                    }
+                }
+                result["name"] = name;
+                result["backend"] = backend;
+                results.push_back(std::move(result));
+            }
+        }
+        return json{{"results", std::move(results)}}.dump();
+    } catch (const Failure& failure) {
+        return json{{"problem", failure.text}}.dump();
+    } catch (const std::exception& error) {
+        return json{{"problem", std::string("the request cannot be read: ") + error.what()}}.dump();
+    }
+}
+
+}  // namespace roofline::cuda

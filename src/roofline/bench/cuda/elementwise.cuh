@@ -1,0 +1,47 @@
+// The small operators of a layer, all on bf16 activations: they move little and mostly cost their launch. FLOPs and
+// bytes of each are beside its declaration; weights of norms and the table of angles count, once.
+#pragma once
+
+#include <cstddef>
+#include <cuda_runtime.h>
+
+#include "roofline/bench/cuda/memory.cuh"
+
+namespace roofline::cuda {
+
+/// How small kernels are started.
+struct Launch {
+    cudaStream_t stream = nullptr;
+    bool overlap = false;
+};
+
+/// to = x / rms(x) * weight, a row at a time. 4 rows width FLOP; 4 rows width + 2 width bytes.
+void norm(void* to, const void* x, const void* weight, int rows, int width, Launch launch);
+
+/// residual += x; to = residual / rms * weight. 5 rows width FLOP; 8 rows width + 2 width bytes.
+void add_norm(void* to, void* residual, const void* x, const void* weight, int rows, int width, Launch launch);
+
+/// to = silu(gate) up, gate and up side by side in a row of 2 width. 5 rows width FLOP; 6 rows width bytes.
+void silu_product(void* to, const void* gate_up, int rows, int width, Launch launch);
+
+/// to = a + b. rows width FLOP; 6 rows width bytes.
+void add(void* to, const void* a, const void* b, int rows, int width, Launch launch);
+
+/// Rows of a table, by their number. No FLOP; 4 rows width + 4 rows bytes.
+void embed(void* to, const void* table, const int* which, int rows, int width, Launch launch);
+
+/// Turns the first `heads` + `kv_heads` heads of each row (the queries and keys of query | key | value), in place.
+/// `angles` is [position][head_dim / 2] of cosine and sine; row r is at position first + r % tokens.
+/// 3 rows (heads + kv_heads) head_dim FLOP; 4 rows (heads + kv_heads) head_dim + 4 tokens head_dim bytes.
+void rotate(void* rows_of_heads, const float2* angles, int rows, int tokens, int first, int heads, int kv_heads,
+            int head_dim, Launch launch);
+
+/// Copies keys and values of each row into the cache [sequence, kv head, capacity, head_dim] at position
+/// first + r % tokens. No FLOP; rows 2 kv_heads head_dim (2 + bytes of a cached value) bytes.
+void write_cache(void* keys, void* values, const void* rows_of_heads, int rows, int tokens, int first, int heads,
+                 int kv_heads, int head_dim, int capacity, Format cache, Launch launch);
+
+/// The number of the largest value of each row. No FLOP; 2 rows width bytes. `scratch`: rows x 64 words of 8 bytes.
+void largest(int* to, const void* x, int rows, int width, unsigned long long* scratch, Launch launch);
+
+}  // namespace roofline::cuda

@@ -1,0 +1,72 @@
+// Errors, device memory and random data for the kernels. Errors inside this folder are thrown as `Failure` and become
+// the "problem" of an answer at the two entrances (bench.cu, step.cu).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cuda_runtime.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace roofline::cuda {
+
+struct Failure {
+    std::string text;
+};
+
+inline void must(cudaError_t status, const char* doing) {
+    if (status == cudaSuccess) return;
+    cudaGetLastError();  // a failure that is not sticky is over once it has been told
+    throw Failure{std::string(doing) + ": " + cudaGetErrorString(status)};
+}
+
+/// Device memory that is given back at the end of its scope.
+class Memory {
+  public:
+    Memory() = default;
+    explicit Memory(std::size_t bytes) : bytes_(bytes) {
+        if (bytes > 0) must(cudaMalloc(&data_, bytes), "device memory");
+    }
+    Memory(Memory&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    Memory& operator=(Memory&& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(bytes_, other.bytes_);
+        return *this;
+    }
+    ~Memory() { cudaFree(data_); }
+
+    template <class T = std::uint8_t>
+    T* at(std::size_t byte = 0) const {
+        return reinterpret_cast<T*>(static_cast<std::uint8_t*>(data_) + byte);
+    }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    void* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+/// `count` values from device memory.
+template <class T>
+std::vector<T> copied(const T* from, std::size_t count) {
+    std::vector<T> values(count);
+    must(cudaMemcpy(values.data(), from, count * sizeof(T), cudaMemcpyDeviceToHost), "copy from the device");
+    return values;
+}
+
+/// Number formats of weights and caches. int8 has a scale a row, int4 a bf16 scale for each 128 values of a row
+/// (low nibble first, value = nibble - 8), fp8 is e4m3 with a scale a row.
+enum class Format { bf16, fp8, int8, int4 };
+
+/// Bits of one value, without scales.
+constexpr int bits(Format format) {
+    return format == Format::bf16 ? 16 : format == Format::int4 ? 4 : 8;
+}
+
+/// Fills with random values: bf16 and fp8 uniform in +-amplitude (fp8 never NaN), integers uniform over their range.
+void fill_random(void* to, std::size_t values, Format format, float amplitude, std::uint32_t seed, cudaStream_t stream);
+void fill_random(float* to, std::size_t values, float low, float high, std::uint32_t seed, cudaStream_t stream);
+
+}  // namespace roofline::cuda

@@ -1,0 +1,53 @@
+// Products with few rows of activations, y[m,n] = x[m,k] W[n,k]^T for m up to 64: decoding's products, which read every
+// weight once and wait for memory. One kernel, compiled in several variants; whoever runs a shape times them first and
+// takes the best (tune.cuh), as libraries do with their own.
+//
+// FLOPs: 2 m n k. Bytes: n k bits/8 for the weights, their scales (int4: n k/128 bf16; fp8, int8: n floats), m k
+// activations read and m n bf16 written.
+#pragma once
+
+#include <cstdint>
+#include <cuda_runtime.h>
+#include <vector>
+
+#include "roofline/bench/cuda/memory.cuh"
+
+namespace roofline::cuda {
+
+struct Product {
+    const void* weights = nullptr;  // [n, k], rows of k * bits / 8 bytes
+    const void* scales = nullptr;   // fp8, int8: float [n]; int4: bf16 [n, k/128]; bf16: none
+    const void* x = nullptr;        // [m, k] bf16, or e4m3 where both are
+    void* y = nullptr;              // [m, n] bf16
+    int m = 0;
+    int n = 0;
+    int k = 0;
+};
+
+struct ProductVariant {
+    const char* name;
+    int most_rows;  // of activations
+    int threads;
+    int block_rows;  // of weights
+    void (*kernel)(Product);
+};
+
+/// The variants for a format of weights, with bf16 activations or (fp8 alone) fp8 ones.
+const std::vector<ProductVariant>& product_variants(Format weights, bool fp8_activations);
+
+/// What k must be a multiple of: a quad of lanes reads 64 bytes of a row at a time.
+constexpr int product_granule(Format weights) {
+    return 64 * 8 / bits(weights);
+}
+
+/// `overlap` lets the launch start while the kernel before it ends: weights are fetched, activations waited for.
+void launch(const ProductVariant& variant, const Product& product, bool overlap, cudaStream_t stream);
+
+// One file each, so that they compile side by side.
+const std::vector<ProductVariant>& bf16_products();
+const std::vector<ProductVariant>& fp8_products();
+const std::vector<ProductVariant>& fp8_both_products();
+const std::vector<ProductVariant>& int8_products();
+const std::vector<ProductVariant>& int4_products();
+
+}  // namespace roofline::cuda

@@ -1,0 +1,172 @@
+// The kernel behind product.cuh. A block owns 16 (or 32) rows of weights; its warps share the inner dimension and add
+// up their sums at the end. Weights are the first operand of the tensor instruction, so up to 8 rows of activations
+// cost the same as one. Loads in flight: warps x tiles x 2 rows x loads x 512 bytes a block; about 40 KB a
+// multiprocessor are needed to hide the memory's latency.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include "roofline/bench/cuda/fragments.cuh"
+#include "roofline/bench/cuda/product.cuh"
+
+namespace roofline::cuda {
+
+/// Columns: tiles of 8 rows of activations. Tiles: of 16 rows of weights. Loads: 16-byte loads of a row a lane issues
+/// together. Ahead: the next loads are issued before the present ones are used.
+template <class Weights, int Columns, int Warps, int Tiles, int Loads, bool Ahead>
+__global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
+    constexpr int x_bytes = Weights::operand_loads * 16 / Weights::values;  // of one activation
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int quad = lane / 4;
+    const int corner = lane % 4;
+    const int first_row = static_cast<int>(blockIdx.x) * 16 * Tiles;
+    const int chunks = product.k / (4 * Weights::values);
+    const int groups = (chunks + Loads - 1) / Loads;
+
+    const std::uint8_t* rows[Tiles][2];
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int row = min(first_row + 16 * tile + 8 * half + quad, product.n - 1);
+            rows[tile][half] = static_cast<const std::uint8_t*>(product.weights) +
+                               static_cast<std::size_t>(row) * static_cast<std::size_t>(chunks) * 64 + corner * 16;
+        }
+    }
+    const auto load = [&](uint4(&to)[Loads][Tiles][2], int group) {
+#pragma unroll
+        for (int i = 0; i < Loads; ++i) {
+            const int chunk = group * Loads + i;
+#pragma unroll
+            for (int tile = 0; tile < Tiles; ++tile) {
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    to[i][tile][half] = chunk < chunks
+                                            ? read_once(rows[tile][half] + static_cast<std::size_t>(chunk) * 64)
+                                            : uint4{0, 0, 0, 0};
+                }
+            }
+        }
+    };
+
+    float sums[Tiles][Columns][4] = {};
+    uint4 present[Loads][Tiles][2];
+    load(present, warp);
+    let_next_start();
+    wait_for_previous();
+
+    const auto* x = static_cast<const std::uint8_t*>(product.x) + corner * Weights::values * x_bytes;
+    const std::size_t x_row = static_cast<std::size_t>(product.k) * x_bytes;
+    const auto use = [&](const uint4(&from)[Loads][Tiles][2], int group) {
+#pragma unroll
+        for (int i = 0; i < Loads; ++i) {
+            const int chunk = group * Loads + i;
+            if (chunk >= chunks) break;
+            std::uint32_t other[Columns][Weights::words];
+#pragma unroll
+            for (int column = 0; column < Columns; ++column) {
+                uint4 raw[Weights::operand_loads];
+                const bool inside = 8 * column + quad < product.m;
+                const auto* source =
+                    reinterpret_cast<const uint4*>(x + static_cast<std::size_t>(8 * column + quad) * x_row +
+                                                   static_cast<std::size_t>(chunk) * 4 * Weights::values * x_bytes);
+#pragma unroll
+                for (int j = 0; j < Weights::operand_loads; ++j) raw[j] = inside ? source[j] : uint4{0, 0, 0, 0};
+                Weights::arrange(raw, other[column]);
+            }
+#pragma unroll
+            for (int tile = 0; tile < Tiles; ++tile) {
+                std::uint32_t upper[Weights::words];
+                std::uint32_t lower[Weights::words];
+                Weights::unpack(from[i][tile][0], upper);
+                Weights::unpack(from[i][tile][1], lower);
+                if constexpr (Weights::grouped) {
+                    const auto* scales = static_cast<const __nv_bfloat16*>(product.scales);
+                    const int row = first_row + 16 * tile + quad;
+                    const float above = __bfloat162float(
+                        scales[static_cast<std::size_t>(min(row, product.n - 1)) * static_cast<std::size_t>(chunks) +
+                               static_cast<std::size_t>(chunk)]);
+                    const float below = __bfloat162float(scales[static_cast<std::size_t>(min(row + 8, product.n - 1)) *
+                                                                    static_cast<std::size_t>(chunks) +
+                                                                static_cast<std::size_t>(chunk)]);
+#pragma unroll
+                    for (int column = 0; column < Columns; ++column) {
+                        float group_sums[4] = {};
+#pragma unroll
+                        for (int j = 0; j < Weights::words; j += 2) {
+                            Weights::multiply(group_sums, upper[j], lower[j], upper[j + 1], lower[j + 1],
+                                              other[column][j], other[column][j + 1]);
+                        }
+                        sums[tile][column][0] += above * group_sums[0];
+                        sums[tile][column][1] += above * group_sums[1];
+                        sums[tile][column][2] += below * group_sums[2];
+                        sums[tile][column][3] += below * group_sums[3];
+                    }
+                } else {
+#pragma unroll
+                    for (int column = 0; column < Columns; ++column) {
+#pragma unroll
+                        for (int j = 0; j < Weights::words; j += 2) {
+                            Weights::multiply(sums[tile][column], upper[j], lower[j], upper[j + 1], lower[j + 1],
+                                              other[column][j], other[column][j + 1]);
+                        }
+                    }
+                }
+            }
+        }
+    };
+    for (int group = warp; group < groups; group += Warps) {
+        if constexpr (Ahead) {
+            uint4 next[Loads][Tiles][2];
+            load(next, group + Warps);
+            use(present, group);
+#pragma unroll
+            for (int i = 0; i < Loads; ++i) {
+#pragma unroll
+                for (int tile = 0; tile < Tiles; ++tile) {
+                    present[i][tile][0] = next[i][tile][0];
+                    present[i][tile][1] = next[i][tile][1];
+                }
+            }
+        } else {
+            use(present, group);
+            load(present, group + Warps);
+        }
+    }
+
+    // The warps' sums, [warp][activation][row of weights], added up and written.
+    constexpr int block_rows = 16 * Tiles;
+    __shared__ float parts[Warps][8 * Columns][block_rows + 1];
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+#pragma unroll
+        for (int column = 0; column < Columns; ++column) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                parts[warp][8 * column + 2 * corner + i % 2][16 * tile + quad + 8 * (i / 2)] = sums[tile][column][i];
+            }
+        }
+    }
+    __syncthreads();
+    const int outputs = min(product.m, 8 * Columns) * block_rows;
+    for (int i = static_cast<int>(threadIdx.x); i < outputs; i += Warps * 32) {
+        const int row = first_row + i % block_rows;
+        const int activation = i / block_rows;
+        if (row >= product.n) continue;
+        float sum = 0.0f;
+#pragma unroll
+        for (int j = 0; j < Warps; ++j) sum += parts[j][activation][i % block_rows];
+        if constexpr (!Weights::grouped && Weights::values > 8) sum *= static_cast<const float*>(product.scales)[row];
+        static_cast<__nv_bfloat16*>(
+            product.y)[static_cast<std::size_t>(activation) * static_cast<std::size_t>(product.n) +
+                       static_cast<std::size_t>(row)] = __float2bfloat16_rn(sum);
+    }
+}
+
+template <class Weights, int Columns, int Warps, int Tiles, int Loads, bool Ahead>
+ProductVariant product_variant(const char* name) {
+    return {name, 8 * Columns, Warps * 32, 16 * Tiles, &product_kernel<Weights, Columns, Warps, Tiles, Loads, Ahead>};
+}
+
+}  // namespace roofline::cuda

@@ -1,0 +1,39 @@
+// What the kernels should have computed: the same in float64 on the host, for a sample of the outputs, from the very
+// values the kernel read. Formats are decoded here by their definition, not by the kernels' shortcuts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "roofline/bench/cuda/memory.cuh"
+
+namespace roofline::cuda {
+
+double decode_bf16(std::uint16_t bits);
+double decode_e4m3(std::uint8_t bits);
+
+/// Value `index` of a row of packed values.
+double decode(const std::uint8_t* row, std::size_t index, Format format);
+
+/// How far outputs are from the reference: the norm of their difference over the reference's norm.
+class Difference {
+  public:
+    void add(double found, double expected);
+    /// 1e30 where anything found is not a number, or nothing was compared.
+    double relative() const;
+
+  private:
+    double square_ = 0.0;
+    double reference_ = 0.0;
+    bool broken_ = false;
+};
+
+/// Up to `count` numbers under `total`, spread over all of it, the first and the last among them.
+std::vector<int> sample(int total, int count);
+
+/// Attention of one query over rows of keys and values [context][head_dim]: scores, their exponents, the weighted sum.
+std::vector<double> attend(const std::vector<double>& query, const std::vector<std::uint8_t>& keys,
+                           const std::vector<std::uint8_t>& values, int context, Format format);
+
+}  // namespace roofline::cuda

@@ -1,0 +1,156 @@
+// Attention, decode and prefill, by our own kernels.
+#include <algorithm>
+
+#include "roofline/bench/cuda/attention.cuh"
+#include "roofline/bench/cuda/reference.hpp"
+#include "roofline/bench/cuda/tasks.cuh"
+
+namespace roofline::cuda {
+
+namespace {
+
+constexpr float query_amplitude = 4.0f;  // scores then differ enough for the softmax to matter
+
+double error_of(const AttentionTask& task, const Attention& attention) {
+    const auto dimension = static_cast<std::size_t>(task.head_dim);
+    const auto output_values = static_cast<std::size_t>(task.batch) * static_cast<std::size_t>(task.tokens) *
+                               static_cast<std::size_t>(task.query_heads) * dimension;
+    const auto output = copied(static_cast<const std::uint16_t*>(attention.output), output_values);
+    for (const std::uint16_t value : output) {
+        if ((value & 0x7F80) == 0x7F80) return 1e30;
+    }
+    const std::size_t row_bytes = dimension * static_cast<std::size_t>(bits(task.cache)) / 8;
+    Difference difference;
+    const int queries = task.batch * task.tokens * task.query_heads;
+    for (const int query : sample(queries, 6)) {
+        const int head = query % task.query_heads;
+        const int token = query / task.query_heads % task.tokens;
+        const int sequence = query / task.query_heads / task.tokens;
+        const int seen = task.context - task.tokens + token + 1;
+        const auto row = static_cast<std::size_t>(sequence * task.tokens + token);
+        const auto raw = copied(static_cast<const std::uint16_t*>(attention.queries) +
+                                    row * static_cast<std::size_t>(attention.query_stride) +
+                                    static_cast<std::size_t>(head) * dimension,
+                                dimension);
+        std::vector<double> values;
+        for (const std::uint16_t value : raw) values.push_back(decode_bf16(value));
+        const std::size_t from = (static_cast<std::size_t>(sequence) * static_cast<std::size_t>(task.kv_heads) +
+                                  static_cast<std::size_t>(head / (task.query_heads / task.kv_heads))) *
+                                 static_cast<std::size_t>(attention.capacity) * row_bytes;
+        const auto bytes = static_cast<std::size_t>(seen) * row_bytes;
+        const auto expected =
+            attend(values, copied(static_cast<const std::uint8_t*>(attention.keys) + from, bytes),
+                   copied(static_cast<const std::uint8_t*>(attention.values) + from, bytes), seen, task.cache);
+        for (std::size_t i = 0; i < dimension; ++i) {
+            difference.add(
+                decode_bf16(output[(row * static_cast<std::size_t>(task.query_heads) + static_cast<std::size_t>(head)) *
+                                       dimension +
+                                   i]),
+                expected[i]);
+        }
+    }
+    return difference.relative();
+}
+
+}  // namespace
+
+Outcome run(const Clock& clock, const AttentionTask& given, const std::string& backend, double seconds) {
+    if (backend != "own") throw Failure{backend + " attention is not built in"};
+    AttentionTask task = given;
+    if (!task.prefill) task.tokens = 1;
+    task.context = std::max(task.context, task.tokens);
+    if (task.kv_heads < 1 || task.query_heads % task.kv_heads != 0) {
+        throw Failure{std::to_string(task.query_heads) + " query heads cannot be shared evenly by " +
+                      std::to_string(task.kv_heads) + " kv heads"};
+    }
+    if (task.cache != Format::bf16 && task.cache != Format::fp8)
+        throw Failure{"our attention reads bf16 and fp8 caches"};
+
+    Outcome outcome;
+    const double sequences = task.batch;
+    const double tokens = task.tokens;
+    const double pairs = tokens * (task.context - task.tokens) + tokens * (tokens + 1.0) / 2.0;  // a sequence's
+    const double cache_bytes =
+        2.0 * sequences * task.kv_heads * task.context * static_cast<double>(task.head_dim) * bits(task.cache) / 8.0;
+    const double query_values = sequences * tokens * task.query_heads * static_cast<double>(task.head_dim);
+    outcome.flops = 4.0 * sequences * task.query_heads * static_cast<double>(task.head_dim) * pairs;
+    outcome.bytes = cache_bytes + 2.0 * 2.0 * query_values;
+    outcome.tolerance = task.prefill ? 1e-2 : 6e-3;
+    // A prefill finds the keys and values where the kernels before left them; decoding finds them in memory.
+    outcome.buffers = task.prefill ? 1 : rotation(static_cast<std::size_t>(cache_bytes));
+
+    Attention attention;
+    attention.batch = task.batch;
+    attention.query_heads = task.query_heads;
+    attention.kv_heads = task.kv_heads;
+    attention.head_dim = task.head_dim;
+    attention.tokens = task.tokens;
+    attention.context = task.context;
+    attention.capacity = task.context;
+    attention.query_stride = task.query_heads * task.head_dim;
+    std::vector<DecodeVariant> variants;
+    if (task.prefill) {
+        if (!prefill_supported(attention, task.cache)) {
+            throw Failure{"our prefill attention takes bf16 and heads of 64 or 128"};
+        }
+    } else {
+        variants = decode_variants(task.head_dim, task.query_heads / task.kv_heads, task.cache);
+        if (variants.empty()) {
+            throw Failure{
+                "our decode attention takes heads of 64 (bf16), 128 or 256 and up to 16 query heads a kv head"};
+        }
+    }
+
+    const auto half_bytes = static_cast<std::size_t>(cache_bytes / 2.0);
+    const auto count = static_cast<std::size_t>(outcome.buffers);
+    const Memory keys(half_bytes * count);
+    const Memory values(half_bytes * count);
+    const Memory queries(static_cast<std::size_t>(query_values) * 2);
+    const Memory output(static_cast<std::size_t>(query_values) * 2);
+    const Memory parts(task.prefill ? 0 : part_bytes(attention));
+    const Memory tickets(ticket_bytes(attention));
+    const std::size_t cached = half_bytes * count * 8 / static_cast<std::size_t>(bits(task.cache));
+    fill_random(keys.at(), cached, task.cache, 1.0f, 11, clock.stream());
+    fill_random(values.at(), cached, task.cache, 1.0f, 12, clock.stream());
+    fill_random(queries.at(), static_cast<std::size_t>(query_values), Format::bf16, query_amplitude, 13,
+                clock.stream());
+    must(cudaMemsetAsync(tickets.at(), 0, tickets.bytes(), clock.stream()), "tickets");
+    attention.queries = queries.at();
+    attention.output = output.at();
+    attention.parts = parts.at<float>();
+    attention.tickets = tickets.at<unsigned>();
+
+    std::vector<Run> ways;
+    std::vector<std::string> names;
+    const auto with_buffer = [&](Attention one, int buffer) {
+        one.keys = keys.at(static_cast<std::size_t>(buffer) * half_bytes);
+        one.values = values.at(static_cast<std::size_t>(buffer) * half_bytes);
+        return one;
+    };
+    if (task.prefill) {
+        ways.push_back([&](int buffer) { launch_prefill(with_buffer(attention, buffer), true, clock.stream()); });
+        names.emplace_back("mma, 128 queries, 64 keys");
+    }
+    for (const auto& variant : variants) {
+        Attention divided = attention;
+        split(divided, variant);
+        ways.push_back(
+            [&, divided](int buffer) { launch(variant, with_buffer(divided, buffer), true, clock.stream()); });
+        names.push_back(std::string(variant.name) + ", " + std::to_string(divided.splits) + " splits");
+    }
+    std::vector<double> times;
+    const int best = fastest(clock, ways, outcome.buffers, std::min(seconds, 0.004), &times);
+    for (std::size_t i = 0; i < names.size(); ++i) outcome.tried.emplace_back(names[i], times[i]);
+    if (best < 0) throw Failure{"no variant of attention ran"};
+    const auto chosen = static_cast<std::size_t>(best);
+    outcome.variant = names[chosen];
+    must(cudaMemsetAsync(output.at(), 0xFF, output.bytes(), clock.stream()), "poison");
+    ways[chosen](outcome.buffers - 1);
+    clock.finish();
+    outcome.error = error_of(task, with_buffer(attention, outcome.buffers - 1));
+    accept(outcome);
+    outcome.timing = clock.captured(ways[chosen], outcome.buffers, seconds);
+    return outcome;
+}
+
+}  // namespace roofline::cuda

@@ -1,0 +1,176 @@
+// Products: our kernels for up to 64 rows of activations, cuBLASLt for any.
+#include <cmath>
+#include <memory>
+
+#include "roofline/bench/cuda/cublaslt.cuh"
+#include "roofline/bench/cuda/product.cuh"
+#include "roofline/bench/cuda/reference.hpp"
+#include "roofline/bench/cuda/tasks.cuh"
+
+namespace roofline::cuda {
+
+namespace {
+
+std::size_t rounded(std::size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+/// Weights and scales for each buffer, activations and outputs for all.
+struct Operands {
+    Memory weights;
+    Memory scales;
+    Memory x;
+    Memory y;
+    std::size_t weight_stride = 0;
+    std::size_t scale_stride = 0;
+    Product first;
+
+    Product buffer(int index) const {
+        Product product = first;
+        product.weights = weights.at(static_cast<std::size_t>(index) * weight_stride);
+        product.scales = scales.at(static_cast<std::size_t>(index) * scale_stride);
+        return product;
+    }
+};
+
+Operands make(const ProductTask& task, bool unit_scales, int buffers, cudaStream_t stream) {
+    const auto m = static_cast<std::size_t>(task.m);
+    const auto n = static_cast<std::size_t>(task.n);
+    const auto k = static_cast<std::size_t>(task.k);
+    const auto count = static_cast<std::size_t>(buffers);
+    Operands made;
+    made.weight_stride = rounded(n * k * static_cast<std::size_t>(bits(task.weights)) / 8);
+    const std::size_t groups = n * k / 128;
+    made.scale_stride = task.weights == Format::int4 ? rounded(groups * 2) : rounded(n * sizeof(float));
+    made.weights = Memory(made.weight_stride * count);
+    made.scales = Memory(made.scale_stride * count);
+    made.x = Memory(m * k * 2);
+    made.y = Memory(m * n * 2);
+    const float spread = 1.0f / std::sqrt(static_cast<float>(task.k));
+    const float amplitude = task.weights == Format::fp8 ? 1.0f : spread;
+    const std::size_t values = made.weight_stride * 8 / static_cast<std::size_t>(bits(task.weights)) * count;
+    fill_random(made.weights.at(), values, task.weights, amplitude, 1, stream);
+    if (task.weights == Format::int4) {
+        fill_random(made.scales.at(), made.scale_stride / 2 * count, Format::bf16, spread, 2, stream);
+    } else if (unit_scales) {
+        fill_random(made.scales.at<float>(), made.scale_stride / 4 * count, 1.0f, 1.0f, 2, stream);
+    } else {
+        fill_random(made.scales.at<float>(), made.scale_stride / 4 * count, 0.5f * spread, 1.5f * spread, 2, stream);
+    }
+    fill_random(made.x.at(), m * k, task.fp8_activations ? Format::fp8 : Format::bf16, 1.0f, 3, stream);
+    made.first = {made.weights.at(), made.scales.at(), made.x.at(), made.y.at(), task.m, task.n, task.k};
+    return made;
+}
+
+/// Poisons the outputs, runs, and compares rows of weights spread over all of them.
+double error_of(const ProductTask& task, const Operands& operands, int buffer, const Run& run, const Clock& clock) {
+    must(cudaMemsetAsync(operands.y.at(), 0xFF, operands.y.bytes(), clock.stream()), "poison");
+    run(buffer);
+    clock.finish();
+    const auto n = static_cast<std::size_t>(task.n);
+    const auto k = static_cast<std::size_t>(task.k);
+    const auto y = copied(operands.y.at<std::uint16_t>(), static_cast<std::size_t>(task.m) * n);
+    for (const std::uint16_t value : y) {
+        if ((value & 0x7F80) == 0x7F80) return 1e30;  // not written, or not finite
+    }
+    const Product product = operands.buffer(buffer);
+    const std::size_t row_bytes = k * static_cast<std::size_t>(bits(task.weights)) / 8;
+    const Format x_format = task.fp8_activations ? Format::fp8 : Format::bf16;
+    const std::size_t x_bytes = k * static_cast<std::size_t>(bits(x_format)) / 8;
+    Difference difference;
+    for (const int activation : sample(task.m, 4)) {
+        const auto x = copied(
+            static_cast<const std::uint8_t*>(product.x) + static_cast<std::size_t>(activation) * x_bytes, x_bytes);
+        for (const int row : sample(task.n, 48)) {
+            const auto r = static_cast<std::size_t>(row);
+            const auto weights = copied(static_cast<const std::uint8_t*>(product.weights) + r * row_bytes, row_bytes);
+            std::vector<double> scales(1, 1.0);
+            if (task.weights == Format::int4) {
+                const auto raw = copied(static_cast<const std::uint16_t*>(product.scales) + r * (k / 128), k / 128);
+                scales.clear();
+                for (const std::uint16_t scale : raw) scales.push_back(decode_bf16(scale));
+            } else if (task.weights != Format::bf16) {
+                scales[0] = static_cast<double>(copied(static_cast<const float*>(product.scales) + r, 1)[0]);
+            }
+            double sum = 0.0;
+            for (std::size_t i = 0; i < k; ++i) {
+                const double scale = scales.size() > 1 ? scales[i / 128] : scales[0];
+                sum += decode(x.data(), i, x_format) * scale * decode(weights.data(), i, task.weights);
+            }
+            difference.add(decode_bf16(y[static_cast<std::size_t>(activation) * n + r]), sum);
+        }
+    }
+    return difference.relative();
+}
+
+}  // namespace
+
+double weight_bytes(Format format, int n, int k) {
+    const double values = static_cast<double>(n) * static_cast<double>(k);
+    const double scales = format == Format::bf16   ? 0.0
+                          : format == Format::int4 ? values / 128.0 * 2.0
+                                                   : 4.0 * static_cast<double>(n);
+    return values * bits(format) / 8.0 + scales;
+}
+
+Outcome run(const Clock& clock, const ProductTask& task, const std::string& backend, double seconds) {
+    Outcome outcome;
+    const double m = task.m;
+    outcome.flops = 2.0 * m * task.n * task.k;
+    outcome.bytes =
+        weight_bytes(task.weights, task.n, task.k) + m * task.k * (task.fp8_activations ? 1.0 : 2.0) + 2.0 * m * task.n;
+    outcome.tolerance = task.fp8_activations ? 1e-2 : 4e-3;
+    outcome.buffers = rotation(static_cast<std::size_t>(weight_bytes(task.weights, task.n, task.k)));
+    if (task.fp8_activations && task.weights != Format::fp8) {
+        throw Failure{"fp8 activations are multiplied by fp8 weights only"};
+    }
+    if (backend != "own" && backend != "cublaslt") throw Failure{backend + " has no products"};
+
+    std::unique_ptr<LibraryProduct> library;
+    std::vector<ProductVariant> variants;
+    if (backend == "cublaslt") {
+        library = std::make_unique<LibraryProduct>(task.weights, task.fp8_activations, task.m, task.n, task.k);
+    } else {
+        if (task.k % product_granule(task.weights) != 0) {
+            throw Failure{"our product needs k to be a multiple of " + std::to_string(product_granule(task.weights)) +
+                          ", but k is " + std::to_string(task.k)};
+        }
+        // Those made for the fewest rows that still hold these: wider ones would only waste registers.
+        int width = 0;
+        for (const auto& variant : product_variants(task.weights, task.fp8_activations)) {
+            if (variant.most_rows >= task.m && (width == 0 || variant.most_rows < width)) width = variant.most_rows;
+        }
+        for (const auto& variant : product_variants(task.weights, task.fp8_activations)) {
+            if (variant.most_rows == width) variants.push_back(variant);
+        }
+        if (variants.empty()) {
+            throw Failure{"our product takes up to 64 rows of activations, not " + std::to_string(task.m)};
+        }
+    }
+    const Operands operands = make(task, library != nullptr, outcome.buffers, clock.stream());
+    std::vector<Run> ways;
+    std::vector<std::string> names;
+    if (library != nullptr) {
+        for (int i = 0; i < library->algorithms(); ++i) {
+            ways.push_back([&, i](int buffer) { library->run(operands.buffer(buffer), i, clock.stream()); });
+            names.push_back("algorithm " + std::to_string(i));
+        }
+    } else {
+        for (const auto& variant : variants) {
+            ways.push_back([&](int buffer) { launch(variant, operands.buffer(buffer), true, clock.stream()); });
+            names.push_back(variant.name);
+        }
+    }
+    std::vector<double> times;
+    const int best = fastest(clock, ways, outcome.buffers, std::min(seconds, 0.004), &times);
+    for (std::size_t i = 0; i < names.size(); ++i) outcome.tried.emplace_back(names[i], times[i]);
+    if (best < 0) throw Failure{"no variant of this product ran"};
+    const auto chosen = static_cast<std::size_t>(best);
+    outcome.variant = names[chosen];
+    outcome.error = error_of(task, operands, outcome.buffers - 1, ways[chosen], clock);
+    accept(outcome);
+    outcome.timing = clock.captured(ways[chosen], outcome.buffers, seconds);
+    return outcome;
+}
+
+}  // namespace roofline::cuda

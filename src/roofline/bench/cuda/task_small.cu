@@ -1,0 +1,216 @@
+// The small operators. Their activations stay where the operator before left them, in the L2 if they fit: one buffer.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "roofline/bench/cuda/elementwise.cuh"
+#include "roofline/bench/cuda/reference.hpp"
+#include "roofline/bench/cuda/tasks.cuh"
+
+namespace roofline::cuda {
+
+namespace {
+
+using Values = std::vector<double>;
+
+Values decoded(const std::vector<std::uint16_t>& raw) {
+    Values values(raw.size());
+    std::transform(raw.begin(), raw.end(), values.begin(), decode_bf16);
+    return values;
+}
+
+/// Row `row` of a bf16 matrix on the device.
+Values row_of(const Memory& memory, int row, int width) {
+    return decoded(copied(memory.at<std::uint16_t>() + static_cast<std::size_t>(row) * static_cast<std::size_t>(width),
+                          static_cast<std::size_t>(width)));
+}
+
+Values normed(const Values& x, const Values& weight) {
+    double squares = 0.0;
+    for (const double value : x) squares += value * value;
+    const double factor = 1.0 / std::sqrt(squares / static_cast<double>(x.size()) + 1e-5);
+    Values y(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) y[i] = x[i] * factor * weight[i];
+    return y;
+}
+
+/// A run, and one row of what it should leave in `output`, from what its inputs were before it.
+struct Operator {
+    Run run;
+    std::function<Values(int)> expected;
+    const Memory* output = nullptr;
+    int output_width = 0;
+    double flops = 0.0;
+    double bytes = 0.0;
+};
+
+}  // namespace
+
+void accept(const Outcome& outcome) {
+    if (!(outcome.error <= outcome.tolerance)) {
+        throw Failure{"wrong answer: differs from float64 by " + std::to_string(outcome.error) + ", allowed is " +
+                      std::to_string(outcome.tolerance) + " (" + outcome.variant + ")"};
+    }
+}
+
+Outcome run(const Clock& clock, const SmallTask& task, const std::string& backend, double seconds) {
+    if (backend != "own") throw Failure{backend + " has no " + task.kind};
+    const bool by_heads = task.kind == "rotary" || task.kind == "kv_write";
+    const int all_heads = task.heads + 2 * task.kv_heads;
+    const int width = by_heads ? all_heads * task.head_dim : task.kind == "activation" ? 2 * task.width : task.width;
+    if (task.rows < 1 || width < 1) throw Failure{task.kind + " needs rows and a width"};
+    if (width % 8 != 0) throw Failure{task.kind + ": the width must be a multiple of 8, not " + std::to_string(width)};
+    if (by_heads && task.head_dim % 16 != 0) throw Failure{task.kind + ": heads must have a multiple of 16 values"};
+    const double rows = task.rows;
+    const auto values = static_cast<std::size_t>(task.rows) * static_cast<std::size_t>(width);
+    constexpr int vocabulary = 32768;  // rows of the table that an embedding reads
+    constexpr std::uint32_t x_seed = 21;
+    const Launch launch{clock.stream(), true};
+    const Memory x(values * 2);
+    const Memory other(values * 2);
+    const Memory to(values * 2);
+    const Memory weight(static_cast<std::size_t>(width) * 2);
+    const auto refill = [&] {  // what a run changes in place must be fresh before the run that is checked
+        fill_random(x.at(), values, Format::bf16, 2.0f, x_seed, clock.stream());
+        fill_random(other.at(), values, Format::bf16, 2.0f, 22, clock.stream());
+        clock.finish();
+    };
+    fill_random(weight.at(), static_cast<std::size_t>(width), Format::bf16, 1.0f, 23, clock.stream());
+    refill();
+
+    Operator op;
+    op.output = &to;
+    op.output_width = width;
+    Memory table;
+    Memory which;
+    Memory angles;
+    if (task.kind == "norm") {
+        op.run = [&](int) { norm(to.at(), x.at(), weight.at(), task.rows, width, launch); };
+        op.expected = [&](int row) { return normed(row_of(x, row, width), row_of(weight, 0, width)); };
+        op.flops = 4.0 * rows * width;
+        op.bytes = 4.0 * rows * width + 2.0 * width;
+    } else if (task.kind == "add_norm") {
+        op.run = [&](int) { add_norm(to.at(), x.at(), other.at(), weight.at(), task.rows, width, launch); };
+        std::vector<Values> before;
+        const auto checked = sample(task.rows, 4);
+        for (const int row : checked) before.push_back(row_of(x, row, width));
+        op.expected = [&, before, checked](int row) {
+            Values sum =
+                before[static_cast<std::size_t>(std::find(checked.begin(), checked.end(), row) - checked.begin())];
+            const Values added = row_of(other, row, width);
+            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += added[i];
+            return normed(sum, row_of(weight, 0, width));
+        };
+        op.flops = 5.0 * rows * width;
+        op.bytes = 8.0 * rows * width + 2.0 * width;
+    } else if (task.kind == "activation") {
+        op.run = [&](int) { silu_product(to.at(), x.at(), task.rows, task.width, launch); };
+        op.output_width = task.width;
+        op.expected = [&](int row) {
+            const Values both = row_of(x, row, width);
+            Values y(static_cast<std::size_t>(task.width));
+            for (std::size_t i = 0; i < y.size(); ++i) y[i] = both[i] / (1.0 + std::exp(-both[i])) * both[y.size() + i];
+            return y;
+        };
+        op.flops = 5.0 * rows * task.width;
+        op.bytes = 6.0 * rows * task.width;
+    } else if (task.kind == "add") {
+        op.run = [&](int) { add(to.at(), x.at(), other.at(), task.rows, width, launch); };
+        op.expected = [&](int row) {
+            Values sum = row_of(x, row, width);
+            const Values second = row_of(other, row, width);
+            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += second[i];
+            return sum;
+        };
+        op.flops = rows * width;
+        op.bytes = 6.0 * rows * width;
+    } else if (task.kind == "embedding") {
+        table = Memory(static_cast<std::size_t>(vocabulary) * static_cast<std::size_t>(width) * 2);
+        which = Memory(static_cast<std::size_t>(task.rows) * sizeof(int));
+        fill_random(table.at(), static_cast<std::size_t>(vocabulary) * static_cast<std::size_t>(width), Format::bf16,
+                    1.0f, 24, clock.stream());
+        std::vector<int> numbers(static_cast<std::size_t>(task.rows));
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            numbers[i] = static_cast<int>((i * 2654435761u + 12345u) % static_cast<unsigned>(vocabulary));
+        }
+        must(cudaMemcpy(which.at(), numbers.data(), numbers.size() * sizeof(int), cudaMemcpyHostToDevice), "copy");
+        op.run = [&](int) { embed(to.at(), table.at(), which.at<int>(), task.rows, width, launch); };
+        op.expected = [&, numbers](int row) { return row_of(table, numbers[static_cast<std::size_t>(row)], width); };
+        op.bytes = 4.0 * rows * width + 4.0 * rows;
+    } else if (task.kind == "rotary") {
+        const auto pairs = static_cast<std::size_t>(task.head_dim / 2);
+        angles = Memory(static_cast<std::size_t>(task.rows) * pairs * sizeof(float2));
+        std::vector<float2> turns(static_cast<std::size_t>(task.rows) * pairs);
+        for (std::size_t i = 0; i < turns.size(); ++i) {
+            const double angle = static_cast<double>(i / pairs) *
+                                 std::pow(500000.0, -static_cast<double>(i % pairs) / static_cast<double>(pairs));
+            turns[i] = {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
+        }
+        must(cudaMemcpy(angles.at(), turns.data(), turns.size() * sizeof(float2), cudaMemcpyHostToDevice), "copy");
+        op.run = [&](int) {
+            rotate(x.at(), angles.at<float2>(), task.rows, task.rows, 0, task.heads, task.kv_heads, task.head_dim,
+                   launch);
+        };
+        op.output = &x;
+        std::vector<Values> before;
+        const auto checked = sample(task.rows, 4);
+        for (const int row : checked) before.push_back(row_of(x, row, width));
+        op.expected = [&, turns, before, checked, pairs](int row) {
+            Values y =
+                before[static_cast<std::size_t>(std::find(checked.begin(), checked.end(), row) - checked.begin())];
+            for (int head = 0; head < task.heads + task.kv_heads; ++head) {
+                for (std::size_t i = 0; i < pairs; ++i) {
+                    double& low = y[static_cast<std::size_t>(head * task.head_dim) + i];
+                    double& high = y[static_cast<std::size_t>(head * task.head_dim) + pairs + i];
+                    const float2 turn = turns[static_cast<std::size_t>(row) * pairs + i];
+                    const double turned = low * static_cast<double>(turn.x) - high * static_cast<double>(turn.y);
+                    high = high * static_cast<double>(turn.x) + low * static_cast<double>(turn.y);
+                    low = turned;
+                }
+            }
+            return y;
+        };
+        const double turned = rows * (task.heads + task.kv_heads) * task.head_dim;
+        op.flops = 3.0 * turned;
+        op.bytes = 4.0 * turned + 4.0 * rows * task.head_dim;
+    } else if (task.kind == "kv_write") {
+        // Every row a sequence of its own with room for one token: the cache is then the keys, and after them the
+        // values.
+        auto* values_at = to.at(static_cast<std::size_t>(task.rows * task.kv_heads * task.head_dim) * 2);
+        op.run = [&, values_at](int) {
+            write_cache(to.at(), values_at, x.at(), task.rows, 1, 0, task.heads, task.kv_heads, task.head_dim, 1,
+                        Format::bf16, launch);
+        };
+        op.output_width = task.kv_heads * task.head_dim;
+        op.expected = [&](int row) {
+            const Values all = row_of(x, row, width);
+            const auto from = all.begin() + task.heads * task.head_dim;
+            return Values(from, from + task.kv_heads * task.head_dim);
+        };
+        op.bytes = rows * 2.0 * task.kv_heads * task.head_dim * 4.0;
+    } else {
+        throw Failure{"no operator of kind " + task.kind};
+    }
+
+    Outcome outcome;
+    outcome.flops = op.flops;
+    outcome.bytes = op.bytes;
+    outcome.tolerance = 4e-3;
+    outcome.variant = "16 bytes a thread";
+    if (op.output != &x) must(cudaMemsetAsync(op.output->at(), 0xFF, op.output->bytes(), clock.stream()), "poison");
+    op.run(0);
+    clock.finish();
+    Difference difference;
+    for (const int row : sample(task.rows, 4)) {
+        const Values expected = op.expected(row);
+        const Values found = row_of(*op.output, row, op.output_width);
+        for (std::size_t i = 0; i < expected.size(); ++i) difference.add(found[i], expected[i]);
+    }
+    outcome.error = difference.relative();
+    accept(outcome);
+    refill();
+    outcome.timing = clock.captured(op.run, 1, seconds);
+    return outcome;
+}
+
+}  // namespace roofline::cuda

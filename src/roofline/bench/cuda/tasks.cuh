@@ -1,0 +1,63 @@
+// One operator at one shape: made, checked against float64, timed. What cannot be run is thrown as Failure, and so is a
+// wrong answer: a wrong kernel has no speed.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "roofline/bench/cuda/memory.cuh"
+#include "roofline/bench/cuda/timing.cuh"
+
+namespace roofline::cuda {
+
+struct ProductTask {
+    int m = 0;
+    int n = 0;
+    int k = 0;
+    Format weights = Format::bf16;
+    bool fp8_activations = false;
+};
+
+struct AttentionTask {
+    bool prefill = false;
+    int batch = 0;
+    int query_heads = 0;
+    int kv_heads = 0;
+    int head_dim = 0;
+    int context = 0;
+    int tokens = 1;
+    Format cache = Format::bf16;
+};
+
+struct SmallTask {
+    std::string kind;
+    int rows = 0;
+    int width = 0;
+    int heads = 0;
+    int kv_heads = 0;
+    int head_dim = 0;
+};
+
+struct Outcome {
+    Timing timing;
+    double flops = 0.0;
+    double bytes = 0.0;
+    double error = 0.0;
+    double tolerance = 0.0;
+    int buffers = 1;
+    std::string variant;                                // the one that was fastest
+    std::vector<std::pair<std::string, double>> tried;  // each variant and its time; 0 where it could not run
+};
+
+/// Backends: "own" and "cublaslt" for products, "own" for the rest.
+Outcome run(const Clock& clock, const ProductTask& task, const std::string& backend, double seconds);
+Outcome run(const Clock& clock, const AttentionTask& task, const std::string& backend, double seconds);
+Outcome run(const Clock& clock, const SmallTask& task, const std::string& backend, double seconds);
+
+/// Throws where the error is over the tolerance.
+void accept(const Outcome& outcome);
+
+double weight_bytes(Format format, int n, int k);
+
+}  // namespace roofline::cuda
