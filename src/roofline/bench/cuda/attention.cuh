@@ -13,7 +13,7 @@
 
 #include "roofline/bench/cuda/memory.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 struct Attention {
     const void* queries = nullptr;  // [sequence, token, query head, dimension] bf16
@@ -41,8 +41,9 @@ struct DecodeVariant {
     const char* name;
     int threads;
     int unit;  // keys a block takes at a time
-    std::size_t shared_bytes;
+    int shared_bytes;
     void (*kernel)(Attention);
+    bool hopper = false;  // needs bulk copies
 };
 
 /// The variants for a head dimension, a group (query heads a kv head) and a format of the cache; none where
@@ -60,4 +61,4 @@ void launch(const DecodeVariant& variant, const Attention& attention, bool overl
 bool prefill_supported(const Attention& attention, Format cache);
 void launch_prefill(const Attention& attention, bool overlap, cudaStream_t stream);
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

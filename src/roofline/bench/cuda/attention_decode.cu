@@ -1,294 +1,179 @@
 // Decode attention: one query a sequence, all query heads of a group at once over each key and value, the cache split
 // over blocks and, in a block, over warps that never wait for each other.
-//
-// Keys and values go from memory into tensor-core operands without passing through shared memory. Scores are Q K^T with
-// the group's heads as rows (bf16, m16n8k16): a lane gets the scores of its head with keys 2c and 2c+1 of eight. The
-// output is V^T P^T (tf32, m16n8k8) with the group's heads as columns: there a lane must hold, for its head, the
-// probabilities of inner indices c and c+4; calling keys 2c and 2c+1 by these names, it has them already, and reads the
-// values of just these two keys, 16 bytes of each at a time.
 #include <algorithm>
-#include <cmath>
-#include <cuda_bf16.h>
+#include <vector>
 
 #include "roofline/bench/cuda/attention.cuh"
-#include "roofline/bench/cuda/fragments.cuh"
+#include "roofline/bench/cuda/attention_warp.cuh"
+#include "roofline/bench/cuda/bulk.cuh"
 #include "roofline/bench/cuda/launch.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 namespace {
 
-constexpr float log2_e = 1.4426950408889634f;
-constexpr float nothing = -1e30f;  // a score that is no key's: finite, so that differences of two are numbers
-
-__device__ float tf32(float value) {
-    std::uint32_t bits;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
-    return __uint_as_float(bits);
-}
-
-/// Heads: tiles of 8 query heads. Steps: groups of 8 keys a warp reads together. Dimension: of a head.
+/// Steps: groups of 8 keys a warp reads together.
 template <class Cache, int Dimension, int Heads, int Warps, int Steps>
 __global__ __launch_bounds__(Warps * 32) void decode_kernel(Attention a) {
-    constexpr int value_bytes = 16 / Cache::values;
-    constexpr int key_loads = Dimension / (4 * Cache::values);    // of a key, by a lane of its quad
-    constexpr int value_loads = Dimension / (8 * Cache::values);  // of a value, by each of 8 lanes
-    static_assert(value_loads > 0);
+    using Warp = DecodeWarp<Cache, Dimension, Heads>;
+    struct Loaded {
+        uint4 keys[Steps][Warp::key_loads];
+        uint4 values[Steps][2][Warp::value_loads];
+        __device__ uint4 key(int step, int load) const { return keys[step][load]; }
+        __device__ uint4 value(int step, int which, int load) const { return values[step][which][load]; }
+    };
     constexpr int unit = 8 * Steps;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int quad = lane / 4;
-    const int corner = lane % 4;
-    const int group = a.query_heads / a.kv_heads;
-    const int sequence = static_cast<int>(blockIdx.y) / a.kv_heads;
-    const int kv_head = static_cast<int>(blockIdx.y) % a.kv_heads;
     const int begin = static_cast<int>(blockIdx.x) * a.split_keys;
     const int end = min(a.context, begin + a.split_keys);
     const std::size_t head_offset =
-        static_cast<std::size_t>(blockIdx.y) * static_cast<std::size_t>(a.capacity) * (Dimension * value_bytes);
-    const std::uint8_t* keys = static_cast<const std::uint8_t*>(a.keys) + head_offset + corner * 16;
-    const std::uint8_t* values = static_cast<const std::uint8_t*>(a.values) + head_offset + quad * 16;
+        static_cast<std::size_t>(blockIdx.y) * static_cast<std::size_t>(a.capacity) * Warp::row_bytes;
+    const std::uint8_t* keys = static_cast<const std::uint8_t*>(a.keys) + head_offset + lane % 4 * 16;
+    const std::uint8_t* values = static_cast<const std::uint8_t*>(a.values) + head_offset + lane / 4 * 16;
 
     let_next_start();
     wait_for_previous();
-
-    // The queries as first operand: rows quad and quad + 8 are heads of the group, the rest are zero.
-    std::uint32_t query[Heads][key_loads][Cache::words];
-#pragma unroll
-    for (int tile = 0; tile < Heads; ++tile) {
-        const int head = 8 * tile + quad;
-        const auto* source = reinterpret_cast<const uint4*>(
-            static_cast<const __nv_bfloat16*>(a.queries) + static_cast<std::size_t>(sequence) * a.query_stride +
-            (kv_head * group + head) * Dimension + corner * Cache::values);
-#pragma unroll
-        for (int i = 0; i < key_loads; ++i) {
-            uint4 raw[Cache::operand_loads];
-#pragma unroll
-            for (int j = 0; j < Cache::operand_loads; ++j) {
-                raw[j] = head < group ? source[i * 4 * Cache::operand_loads + j] : uint4{0, 0, 0, 0};
-            }
-            Cache::arrange(raw, query[tile][i]);
-        }
-    }
-
+    Warp state;
+    state.begin(a);
     const float to_exponent = log2_e * a.key_scale * rsqrtf(static_cast<float>(Dimension));
-    float highest[Heads];
-    float total[Heads];
-    float output[Heads][value_loads * Cache::words][4] = {};
-#pragma unroll
-    for (int tile = 0; tile < Heads; ++tile) highest[tile] = nothing, total[tile] = 0.0f;
-
     for (int first = begin + warp * unit; first < end; first += Warps * unit) {
-        uint4 key[Steps][key_loads];
-        uint4 value[Steps][2][value_loads];
+        Loaded loaded;
 #pragma unroll
         for (int step = 0; step < Steps; ++step) {
-            const int row = min(first + 8 * step + quad, end - 1);
-            const std::uint8_t* source = keys + static_cast<std::size_t>(row) * (Dimension * value_bytes);
+            const int row = min(first + 8 * step + lane / 4, end - 1);
+            const std::uint8_t* source = keys + static_cast<std::size_t>(row) * Warp::row_bytes;
 #pragma unroll
-            for (int i = 0; i < key_loads; ++i) key[step][i] = read_once(source + i * 64);
+            for (int i = 0; i < Warp::key_loads; ++i) loaded.keys[step][i] = read_once(source + i * 64);
         }
 #pragma unroll
         for (int step = 0; step < Steps; ++step) {
 #pragma unroll
             for (int which = 0; which < 2; ++which) {
-                const int row = min(first + 8 * step + 2 * corner + which, end - 1);
-                const std::uint8_t* source = values + static_cast<std::size_t>(row) * (Dimension * value_bytes);
+                const int row = min(first + 8 * step + 2 * (lane % 4) + which, end - 1);
+                const std::uint8_t* source = values + static_cast<std::size_t>(row) * Warp::row_bytes;
 #pragma unroll
-                for (int i = 0; i < value_loads; ++i) value[step][which][i] = read_once(source + i * 128);
+                for (int i = 0; i < Warp::value_loads; ++i) loaded.values[step][which][i] = read_once(source + i * 128);
             }
         }
-
-        float scores[Steps][4] = {};
-#pragma unroll
-        for (int step = 0; step < Steps; ++step) {
-#pragma unroll
-            for (int i = 0; i < key_loads; ++i) {
-                std::uint32_t pairs[Cache::words];
-                Cache::unpack(key[step][i], pairs);
-#pragma unroll
-                for (int j = 0; j < Cache::words; j += 2) {
-                    mma_bf16(scores[step], query[0][i][j], Heads > 1 ? query[Heads - 1][i][j] : 0u, query[0][i][j + 1],
-                             Heads > 1 ? query[Heads - 1][i][j + 1] : 0u, pairs[j], pairs[j + 1]);
-                }
-            }
-        }
-        float probability[Heads][Steps][2];
-#pragma unroll
-        for (int tile = 0; tile < Heads; ++tile) {
-            float best = nothing;
-#pragma unroll
-            for (int step = 0; step < Steps; ++step) {
-#pragma unroll
-                for (int which = 0; which < 2; ++which) {
-                    const bool inside = first + 8 * step + 2 * corner + which < end;
-                    const float score = inside ? scores[step][2 * tile + which] * to_exponent : nothing;
-                    probability[tile][step][which] = score;
-                    best = fmaxf(best, score);
-                }
-            }
-            best = fmaxf(best, __shfl_xor_sync(~0u, best, 1));
-            best = fmaxf(best, __shfl_xor_sync(~0u, best, 2));
-            // Sums are kept relative to the highest score so far; it rarely rises after the first keys.
-            if (__any_sync(~0u, best > highest[tile])) {
-                const float raised = fmaxf(best, highest[tile]);
-                const float factor = exp2f(highest[tile] - raised);
-                highest[tile] = raised;
-                total[tile] *= factor;
-                const float even = __shfl_sync(~0u, factor, 8 * corner);
-                const float odd = __shfl_sync(~0u, factor, 8 * corner + 4);
-#pragma unroll
-                for (int i = 0; i < value_loads * Cache::words; ++i) {
-                    output[tile][i][0] *= even;
-                    output[tile][i][1] *= odd;
-                    output[tile][i][2] *= even;
-                    output[tile][i][3] *= odd;
-                }
-            }
-#pragma unroll
-            for (int step = 0; step < Steps; ++step) {
-#pragma unroll
-                for (int which = 0; which < 2; ++which) {
-                    const bool inside = first + 8 * step + 2 * corner + which < end;
-                    const float weight = inside ? exp2f(probability[tile][step][which] - highest[tile]) : 0.0f;
-                    probability[tile][step][which] = tf32(weight);
-                    total[tile] += probability[tile][step][which];
-                }
-            }
-        }
-#pragma unroll
-        for (int step = 0; step < Steps; ++step) {
-#pragma unroll
-            for (int i = 0; i < value_loads; ++i) {
-                std::uint32_t even[Cache::words];
-                std::uint32_t odd[Cache::words];
-                Cache::unpack(value[step][0][i], even);
-                Cache::unpack(value[step][1][i], odd);
-#pragma unroll
-                for (int j = 0; j < Cache::words; ++j) {
-#pragma unroll
-                    for (int tile = 0; tile < Heads; ++tile) {
-                        mma_tf32(output[tile][i * Cache::words + j], even[j] << 16, even[j] & 0xFFFF0000u, odd[j] << 16,
-                                 odd[j] & 0xFFFF0000u, __float_as_uint(probability[tile][step][0]),
-                                 __float_as_uint(probability[tile][step][1]));
-                    }
-                }
-            }
-        }
+        state.template take<Steps>(loaded, end - first, to_exponent);
     }
-
-    // Warps' results side by side in shared memory, [warp][head][dimension], then merged.
-    extern __shared__ float shared[];
-    float* sums = shared;                                         // [Warps][8 Heads][Dimension + 1]
-    float* peaks = shared + Warps * 8 * Heads * (Dimension + 1);  // [Warps][8 Heads]
-    float* totals = peaks + Warps * 8 * Heads;
-#pragma unroll
-    for (int tile = 0; tile < Heads; ++tile) {
-        float sum = total[tile];
-        sum += __shfl_xor_sync(~0u, sum, 1);
-        sum += __shfl_xor_sync(~0u, sum, 2);
-        if (corner == 0) {
-            peaks[warp * 8 * Heads + 8 * tile + quad] = highest[tile];
-            totals[warp * 8 * Heads + 8 * tile + quad] = sum;
-        }
-#pragma unroll
-        for (int i = 0; i < value_loads * Cache::words; ++i) {
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const int head = 8 * tile + 2 * corner + j % 2;
-                const int dimension = (i / Cache::words) * 8 * Cache::values + quad * Cache::values +
-                                      Cache::element(i % Cache::words, j / 2);
-                sums[(warp * 8 * Heads + head) * (Dimension + 1) + dimension] = output[tile][i][j];
-            }
-        }
-    }
-    __syncthreads();
-    auto* result = static_cast<__nv_bfloat16*>(a.output) +
-                   (static_cast<std::size_t>(sequence) * a.query_heads + kv_head * group) * Dimension;
-    const std::size_t part_stride = Dimension + 2;
-    float* parts = a.parts + static_cast<std::size_t>(blockIdx.y) * group * a.splits * part_stride;
-    for (int i = static_cast<int>(threadIdx.x); i < group * Dimension; i += Warps * 32) {
-        const int head = i / Dimension;
-        const int dimension = i % Dimension;
-        float peak = nothing;
-#pragma unroll
-        for (int j = 0; j < Warps; ++j) peak = fmaxf(peak, peaks[j * 8 * Heads + head]);
-        float sum = 0.0f;
-        float weight = 0.0f;
-#pragma unroll
-        for (int j = 0; j < Warps; ++j) {
-            const float factor = exp2f(peaks[j * 8 * Heads + head] - peak);
-            sum += factor * sums[(j * 8 * Heads + head) * (Dimension + 1) + dimension];
-            weight += factor * totals[j * 8 * Heads + head];
-        }
-        if (a.splits == 1) {
-            result[i] = __float2bfloat16_rn(a.value_scale * sum / weight);
-        } else {
-            float* part = parts + (static_cast<std::size_t>(head) * a.splits + blockIdx.x) * part_stride;
-            part[dimension] = sum;
-            if (dimension == 0) part[Dimension] = peak, part[Dimension + 1] = weight;
-        }
-    }
-    if (a.splits == 1) return;
-
-    // The last block of a head's splits to arrive puts the parts together.
-    __shared__ bool last;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        last = atomicAdd(&a.tickets[blockIdx.y], 1u) + 1 == static_cast<unsigned>(a.splits);
-        if (last) a.tickets[blockIdx.y] = 0;
-    }
-    __syncthreads();
-    if (!last) return;
-    __threadfence();
-    for (int i = static_cast<int>(threadIdx.x); i < group * a.splits; i += Warps * 32) {
-        // Peaks and totals of all parts, as far as shared memory has room for them (see launch).
-        const float* part = parts + static_cast<std::size_t>(i) * part_stride + Dimension;
-        shared[2 * i] = __ldcg(part);
-        shared[2 * i + 1] = __ldcg(part + 1);
-    }
-    __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < group * Dimension; i += Warps * 32) {
-        const int head = i / Dimension;
-        const int dimension = i % Dimension;
-        const float* statistics = shared + 2 * head * a.splits;
-        float peak = nothing;
-        for (int j = 0; j < a.splits; ++j) peak = fmaxf(peak, statistics[2 * j]);
-        const float* column = parts + static_cast<std::size_t>(head) * a.splits * part_stride + dimension;
-        float sum = 0.0f;
-        float weight = 0.0f;
-#pragma unroll 8
-        for (int j = 0; j < a.splits; ++j) {
-            const float factor = exp2f(statistics[2 * j] - peak);
-            sum += factor * __ldcg(column + static_cast<std::size_t>(j) * part_stride);
-            weight += factor * statistics[2 * j + 1];
-        }
-        result[i] = __float2bfloat16_rn(a.value_scale * sum / weight);
-    }
+    extern __shared__ __align__(128) float shared[];
+    state.template end<Warps>(a, shared);
 }
 
-constexpr int most_splits = 96;
+/// The same for Hopper: each warp has a ring of its own in shared memory that bulk copies fill, 8 Steps keys and their
+/// values a stage, and waits for no other warp.
+template <class Cache, int Dimension, int Heads, int Warps, int Steps, int Stages>
+__global__ __launch_bounds__(Warps * 32) void bulk_decode_kernel(Attention a) {
+#if __CUDA_ARCH__ >= 900
+    using Warp = DecodeWarp<Cache, Dimension, Heads>;
+    constexpr int unit = 8 * Steps;
+    constexpr int unit_bytes = unit * Warp::row_bytes;
+    struct Stage {
+        std::uint32_t keys;
+        std::uint32_t values;
+        int last;
+        __device__ uint4 key(int step, int load) const {
+            const int row = min(8 * step + static_cast<int>(threadIdx.x) % 32 / 4, last);
+            return shared_read(keys + static_cast<std::uint32_t>(row * Warp::row_bytes + load * 64));
+        }
+        __device__ uint4 value(int step, int which, int load) const {
+            const int row = min(8 * step + 2 * (static_cast<int>(threadIdx.x) % 4) + which, last);
+            return shared_read(values + static_cast<std::uint32_t>(row * Warp::row_bytes + load * 128));
+        }
+    };
+    extern __shared__ __align__(128) float shared[];
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const std::uint32_t ring = shared_address(shared) + static_cast<std::uint32_t>(warp * Stages * 2 * unit_bytes);
+    const std::uint32_t full =
+        shared_address(shared) + static_cast<std::uint32_t>(Warps * Stages * 2 * unit_bytes + warp * Stages * 8);
+    const int begin = static_cast<int>(blockIdx.x) * a.split_keys + warp * unit;
+    const int end = min(a.context, static_cast<int>(blockIdx.x) * a.split_keys + a.split_keys);
+    const std::size_t head_offset =
+        static_cast<std::size_t>(blockIdx.y) * static_cast<std::size_t>(a.capacity) * Warp::row_bytes;
+    const std::uint8_t* keys = static_cast<const std::uint8_t*>(a.keys) + head_offset;
+    const std::uint8_t* values = static_cast<const std::uint8_t*>(a.values) + head_offset;
+    if (lane == 0) {
+        for (int i = 0; i < Stages; ++i) barrier_make(full + i * 8, 1);
+        barriers_ready();
+    }
+    __syncwarp();
+    let_next_start();
+    wait_for_previous();
+
+    const auto fetch = [&](int first, int stage) {
+        if (lane != 0 || first >= end) return;
+        const auto bytes = static_cast<std::uint32_t>(min(unit, end - first) * Warp::row_bytes);
+        const std::size_t from = static_cast<std::size_t>(first) * Warp::row_bytes;
+        const std::uint32_t to = ring + static_cast<std::uint32_t>(stage * 2 * unit_bytes);
+        barrier_expect(full + stage * 8, 2 * bytes);
+        bulk_copy(to, keys + from, bytes, full + stage * 8);
+        bulk_copy(to + unit_bytes, values + from, bytes, full + stage * 8);
+    };
+#pragma unroll
+    for (int i = 0; i < Stages; ++i) fetch(begin + i * Warps * unit, i);
+    Warp state;
+    state.begin(a);
+    const float to_exponent = log2_e * a.key_scale * rsqrtf(static_cast<float>(Dimension));
+    int stage = 0;
+    std::uint32_t parity = 0;
+    for (int first = begin; first < end; first += Warps * unit) {
+        barrier_wait(full + stage * 8, parity);
+        const std::uint32_t at = ring + static_cast<std::uint32_t>(stage * 2 * unit_bytes);
+        state.template take<Steps>(
+            Stage{at + static_cast<std::uint32_t>(lane % 4 * 16),
+                  at + static_cast<std::uint32_t>(unit_bytes + lane / 4 * 16), min(unit, end - first) - 1},
+            end - first, to_exponent);
+        __syncwarp();
+        fetch(first + Stages * Warps * unit, stage);
+        if (++stage == Stages) stage = 0, parity ^= 1;
+    }
+    __syncthreads();  // the rings are free for the end
+    state.template end<Warps>(a, shared);
+#endif
+}
 
 template <class Cache, int Dimension, int Heads, int Warps, int Steps>
 DecodeVariant variant(const char* name) {
-    const std::size_t merge = static_cast<std::size_t>(Warps) * 8 * Heads * (Dimension + 3) * sizeof(float);
-    const std::size_t statistics = 2 * 8 * Heads * most_splits * sizeof(float);
-    return {name, Warps * 32, Warps * 8 * Steps, std::max(merge, statistics),
+    return {name, Warps * 32, Warps * 8 * Steps, DecodeWarp<Cache, Dimension, Heads>::shared_bytes(Warps),
             &decode_kernel<Cache, Dimension, Heads, Warps, Steps>};
+}
+
+template <class Cache, int Dimension, int Heads, int Warps, int Steps, int Stages>
+DecodeVariant bulk_variant(const char* name) {
+    using Warp = DecodeWarp<Cache, Dimension, Heads>;
+    constexpr int ring = Warps * Stages * (2 * 8 * Steps * Warp::row_bytes + 8);
+    constexpr int shared = std::max(ring, Warp::shared_bytes(Warps));
+    static_assert(shared <= 227 * 1024);
+    return {
+        name, Warps * 32, Warps * 8 * Steps, shared, &bulk_decode_kernel<Cache, Dimension, Heads, Warps, Steps, Stages>,
+        true};
 }
 
 template <class Cache, int Dimension, int Heads>
 std::vector<DecodeVariant> variants() {
+    constexpr int steps = 4096 / (8 * Dimension * 16 / Cache::values);  // copies of 4 KiB
+    std::vector<DecodeVariant> all = {
+        variant<Cache, Dimension, Heads, 8, 1>("8 warps, 8 keys"),
+        bulk_variant<Cache, Dimension, Heads, 8, steps, 3>("bulk, 8 warps, 3 x 4 KiB"),
+        bulk_variant<Cache, Dimension, Heads, 4, steps, 6>("bulk, 4 warps, 6 x 4 KiB"),
+        bulk_variant<Cache, Dimension, Heads, 4, steps, 3>("bulk, 4 warps, 3 x 4 KiB"),
+    };
     if constexpr (Heads == 1 && Dimension <= 128) {
-        return {variant<Cache, Dimension, Heads, 4, 1>("4 warps, 8 keys"),
-                variant<Cache, Dimension, Heads, 4, 2>("4 warps, 16 keys"),
-                variant<Cache, Dimension, Heads, 8, 1>("8 warps, 8 keys"),
-                variant<Cache, Dimension, Heads, 8, 2>("8 warps, 16 keys")};
-    } else {
-        return {variant<Cache, Dimension, Heads, 4, 1>("4 warps, 8 keys"),
-                variant<Cache, Dimension, Heads, 8, 1>("8 warps, 8 keys")};
+        all.push_back(bulk_variant<Cache, Dimension, Heads, 8, steps / 2, 6>("bulk, 8 warps, 6 x 2 KiB"));
+        all.push_back(bulk_variant<Cache, Dimension, Heads, 16, steps / 2, 3>("bulk, 16 warps, 3 x 2 KiB"));
+        all.push_back(variant<Cache, Dimension, Heads, 8, 2>("8 warps, 16 keys"));
     }
+    // Compiled for an older architecture, the kernels with bulk copies are empty.
+    std::erase_if(all, [](const DecodeVariant& one) {
+        if (!one.hopper) return false;
+        cudaFuncAttributes attributes{};
+        must(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(one.kernel)), "kernel attributes");
+        return attributes.ptxVersion < 90;
+    });
+    return all;
 }
 
 }  // namespace
@@ -311,9 +196,10 @@ void split(Attention& attention, const DecodeVariant& chosen) {
     must(cudaGetDevice(&device), "device");
     must(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "device attribute");
     must(cudaFuncSetAttribute(reinterpret_cast<const void*>(chosen.kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              static_cast<int>(chosen.shared_bytes)),
+                              chosen.shared_bytes),
          "shared memory of decode attention");
-    must(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, chosen.kernel, chosen.threads, chosen.shared_bytes),
+    must(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, chosen.kernel, chosen.threads,
+                                                       static_cast<std::size_t>(chosen.shared_bytes)),
          "occupancy");
     const int slots = multiprocessors * std::max(resident, 1);
     const int heads = attention.batch * attention.kv_heads;
@@ -343,7 +229,8 @@ std::size_t ticket_bytes(const Attention& attention) {
 void launch(const DecodeVariant& variant, const Attention& attention, bool overlap, cudaStream_t stream) {
     const dim3 blocks(static_cast<unsigned>(attention.splits),
                       static_cast<unsigned>(attention.batch * attention.kv_heads));
-    start(variant.kernel, blocks, variant.threads, variant.shared_bytes, overlap, stream, attention);
+    start(variant.kernel, blocks, variant.threads, static_cast<std::size_t>(variant.shared_bytes), overlap, stream,
+          attention);
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

@@ -7,7 +7,7 @@
 #include "roofline/bench/cuda/fragments.cuh"
 #include "roofline/bench/cuda/launch.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 namespace {
 
@@ -219,4 +219,4 @@ void launch_prefill(const Attention& attention, bool overlap, cudaStream_t strea
     launch_for<128>(attention, overlap, stream);
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

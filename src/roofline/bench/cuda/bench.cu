@@ -4,7 +4,7 @@
 #include "roofline/bench/cuda/requests.hpp"
 #include "roofline/bench/cuda/tasks.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 namespace {
 
@@ -55,8 +55,14 @@ json answer(const Outcome& outcome) {
 }
 
 }  // namespace
+}  // namespace roofline::cuda::kernels
 
-std::string bench(const json& request, const Progress& progress) {
+namespace roofline::cuda {
+
+using namespace kernels;
+using nlohmann::json;
+
+std::string bench(const nlohmann::json& request, const Progress& progress) {
     try {
         take_device(request);
         const Clock clock;

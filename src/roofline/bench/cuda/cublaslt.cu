@@ -3,7 +3,7 @@
 
 #include "roofline/bench/cuda/cublaslt.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 namespace {
 
@@ -124,4 +124,4 @@ void LibraryProduct::run(const Product& product, int algorithm, cudaStream_t str
         "cublasLtMatmul");
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

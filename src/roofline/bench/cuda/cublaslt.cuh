@@ -6,7 +6,7 @@
 
 #include "roofline/bench/cuda/product.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 /// The library's functions that are used; throws Failure where the library is not there.
 struct CublasLt {
@@ -53,4 +53,4 @@ class LibraryProduct {
     Memory scale_;  // 1, for both operands
 };
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

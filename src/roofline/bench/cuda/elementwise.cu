@@ -7,7 +7,7 @@
 #include "roofline/bench/cuda/fragments.cuh"
 #include "roofline/bench/cuda/launch.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 namespace {
 
@@ -110,6 +110,44 @@ __global__ void add_kernel(void* to, const void* a, const void* b, std::size_t t
 #pragma unroll
     for (int i = 0; i < 8; ++i) first.v[i] += second.v[i];
     write(to, index, first);
+}
+
+__global__ void add_bias_kernel(void* x, const void* bias, int pieces, std::size_t total) {
+    let_next_start();
+    wait_for_previous();
+    const std::size_t index = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= total) return;
+    Eight sum = read(x, index);
+    const Eight added = read(bias, index % pieces);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sum.v[i] += added.v[i];
+    write(x, index, sum);
+}
+
+/// A warp a head of up to 256 values.
+__global__ void norm_heads_kernel(void* rows_of_heads, const void* weights, int heads, int normed_heads, int all_heads,
+                                  int head_dim, std::size_t total) {
+    let_next_start();
+    wait_for_previous();
+    const std::size_t index = (static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+    if (index >= total) return;
+    const int pieces = head_dim / 8;
+    const int piece = static_cast<int>(threadIdx.x % 32);
+    const int head = static_cast<int>(index % normed_heads);
+    const std::size_t at = (index / normed_heads * all_heads + head) * pieces + piece;
+    Eight mine{};
+    if (piece < pieces) mine = read(rows_of_heads, at);
+    float squares = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) squares += mine.v[i] * mine.v[i];
+#pragma unroll
+    for (int i = 16; i > 0; i /= 2) squares += __shfl_xor_sync(~0u, squares, i);
+    if (piece >= pieces) return;
+    const float factor = rsqrtf(squares / static_cast<float>(head_dim) + epsilon);
+    const Eight gain = read(weights, (head < heads ? 0 : pieces) + piece);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) mine.v[i] *= factor * gain.v[i];
+    write(rows_of_heads, at, mine);
 }
 
 __global__ void embed_kernel(void* to, const void* table, const int* which, int pieces, std::size_t total) {
@@ -257,6 +295,19 @@ void add(void* to, const void* a, const void* b, int rows, int width, Launch lau
     start(&add_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, a, b, total);
 }
 
+void add_bias(void* x, const void* bias, int rows, int width, Launch launch) {
+    const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width / 8);
+    start(&add_bias_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, x, bias, width / 8, total);
+}
+
+void norm_heads(void* rows_of_heads, const void* weights, int rows, int heads, int kv_heads, int head_dim,
+                Launch launch) {
+    if (head_dim > 256) throw Failure{"norms of heads take up to 256 values, not " + std::to_string(head_dim)};
+    const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(heads + kv_heads);
+    start(&norm_heads_kernel, blocks_for(total * 32), threads, 0, launch.overlap, launch.stream, rows_of_heads, weights,
+          heads, heads + kv_heads, heads + 2 * kv_heads, head_dim, total);
+}
+
 void embed(void* to, const void* table, const int* which, int rows, int width, Launch launch) {
     const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width / 8);
     start(&embed_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, table, which, width / 8,
@@ -287,4 +338,4 @@ void largest(int* to, const void* x, int rows, int width, unsigned long long* sc
           static_cast<const unsigned long long*>(scratch));
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

@@ -7,7 +7,7 @@
 
 #include "roofline/bench/cuda/memory.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 /// How small kernels are started.
 struct Launch {
@@ -27,6 +27,14 @@ void silu_product(void* to, const void* gate_up, int rows, int width, Launch lau
 /// to = a + b. rows width FLOP; 6 rows width bytes.
 void add(void* to, const void* a, const void* b, int rows, int width, Launch launch);
 
+/// x += bias, the same for each row, in place. rows width FLOP; 4 rows width + 2 width bytes.
+void add_bias(void* x, const void* bias, int rows, int width, Launch launch);
+
+/// Norms queries and keys of each row (query | key | value) head by head, in place; weights: of queries, then of keys.
+/// 4 rows (heads + kv_heads) head_dim FLOP; as many bytes, and the weights.
+void norm_heads(void* rows_of_heads, const void* weights, int rows, int heads, int kv_heads, int head_dim,
+                Launch launch);
+
 /// Rows of a table, by their number. No FLOP; 4 rows width + 4 rows bytes.
 void embed(void* to, const void* table, const int* which, int rows, int width, Launch launch);
 
@@ -44,4 +52,4 @@ void write_cache(void* keys, void* values, const void* rows_of_heads, int rows, 
 /// The number of the largest value of each row. No FLOP; 2 rows width bytes. `scratch`: rows x 64 words of 8 bytes.
 void largest(int* to, const void* x, int rows, int width, unsigned long long* scratch, Launch launch);
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cuda_bf16.h>
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 /// 16 bytes that are read once: not kept in L1, fetched into L2 in lines of 256 bytes.
 __device__ inline uint4 read_once(const void* from) {
@@ -209,4 +209,4 @@ struct Fp8Both {
     }
 };
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

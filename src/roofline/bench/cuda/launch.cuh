@@ -6,7 +6,19 @@
 
 #include "roofline/bench/cuda/memory.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
+
+/// Whether launches can overlap on this device (Hopper and later).
+inline bool overlap_possible() {
+    static const bool possible = [] {
+        int device = 0;
+        int major = 0;
+        must(cudaGetDevice(&device), "device");
+        must(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device attribute");
+        return major >= 9;
+    }();
+    return possible;
+}
 
 template <class... Arguments>
 void start(void (*kernel)(Arguments...), dim3 blocks, int threads, std::size_t shared_bytes, bool overlap,
@@ -20,8 +32,8 @@ void start(void (*kernel)(Arguments...), dim3 blocks, int threads, std::size_t s
     config.dynamicSmemBytes = shared_bytes;
     config.stream = stream;
     config.attrs = &attribute;
-    config.numAttrs = overlap ? 1 : 0;
+    config.numAttrs = overlap && overlap_possible() ? 1 : 0;
     must(cudaLaunchKernelEx(&config, kernel, arguments...), "kernel launch");
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

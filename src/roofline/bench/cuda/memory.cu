@@ -4,7 +4,7 @@
 
 #include "roofline/bench/cuda/memory.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 namespace {
 
@@ -80,4 +80,4 @@ void fill_random(float* to, std::size_t values, float low, float high, std::uint
     must(cudaGetLastError(), "fill with random values");
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

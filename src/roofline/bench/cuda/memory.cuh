@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 struct Failure {
     std::string text;
@@ -69,4 +69,4 @@ constexpr int bits(Format format) {
 void fill_random(void* to, std::size_t values, Format format, float amplitude, std::uint32_t seed, cudaStream_t stream);
 void fill_random(float* to, std::size_t values, float low, float high, std::uint32_t seed, cudaStream_t stream);
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

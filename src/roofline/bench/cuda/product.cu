@@ -1,10 +1,14 @@
 // Choosing and launching the kernels of product.cuh.
+#include <algorithm>
+
 #include "roofline/bench/cuda/launch.cuh"
 #include "roofline/bench/cuda/product.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
-const std::vector<ProductVariant>& product_variants(Format weights, bool fp8_activations) {
+namespace {
+
+const std::vector<ProductVariant>& all_variants(Format weights, bool fp8_activations) {
     switch (weights) {
         case Format::bf16:
             return bf16_products();
@@ -18,9 +22,39 @@ const std::vector<ProductVariant>& product_variants(Format weights, bool fp8_act
     return fp8_activations ? fp8_both_products() : fp8_products();
 }
 
-void launch(const ProductVariant& variant, const Product& product, bool overlap, cudaStream_t stream) {
-    const auto blocks = static_cast<unsigned>((product.n + variant.block_rows - 1) / variant.block_rows);
-    start(variant.kernel, dim3(blocks), variant.threads, 0, overlap, stream, product);
+int multiprocessors() {
+    int device = 0;
+    int count = 1;
+    must(cudaGetDevice(&device), "device");
+    must(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "device attribute");
+    return count;
 }
 
-}  // namespace roofline::cuda
+}  // namespace
+
+std::vector<ProductVariant> product_variants(Format weights, bool fp8_activations) {
+    std::vector<ProductVariant> usable;
+    for (const auto& variant : all_variants(weights, fp8_activations)) {
+        if (variant.resident > 0) {
+            // Compiled for an older architecture such a kernel is empty.
+            cudaFuncAttributes attributes{};
+            must(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(variant.kernel)),
+                 "kernel attributes");
+            if (attributes.ptxVersion < 90) continue;
+            must(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant.kernel),
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, variant.shared_bytes),
+                 "shared memory of a product");
+        }
+        usable.push_back(variant);
+    }
+    return usable;
+}
+
+void launch(const ProductVariant& variant, const Product& product, bool overlap, cudaStream_t stream) {
+    int blocks = (product.n + variant.block_rows - 1) / variant.block_rows;
+    if (variant.resident > 0) blocks = std::min(blocks, variant.resident * multiprocessors());
+    start(variant.kernel, dim3(static_cast<unsigned>(blocks)), variant.threads,
+          static_cast<std::size_t>(variant.shared_bytes), overlap, stream, product);
+}
+
+}  // namespace roofline::cuda::kernels

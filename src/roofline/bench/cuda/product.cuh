@@ -12,7 +12,7 @@
 
 #include "roofline/bench/cuda/memory.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 struct Product {
     const void* weights = nullptr;  // [n, k], rows of k * bits / 8 bytes
@@ -30,10 +30,13 @@ struct ProductVariant {
     int threads;
     int block_rows;  // of weights
     void (*kernel)(Product);
+    int shared_bytes = 0;
+    int resident = 0;  // blocks a multiprocessor that stay for the whole product; 0: a block for each tile of rows
 };
 
-/// The variants for a format of weights, with bf16 activations or (fp8 alone) fp8 ones.
-const std::vector<ProductVariant>& product_variants(Format weights, bool fp8_activations);
+/// The variants for a format of weights, with bf16 activations or (fp8 alone) fp8 ones; those of Hopper where the
+/// kernels were compiled for it.
+std::vector<ProductVariant> product_variants(Format weights, bool fp8_activations);
 
 /// What k must be a multiple of: a quad of lanes reads 64 bytes of a row at a time.
 constexpr int product_granule(Format weights) {
@@ -50,4 +53,4 @@ const std::vector<ProductVariant>& fp8_both_products();
 const std::vector<ProductVariant>& int8_products();
 const std::vector<ProductVariant>& int4_products();
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

@@ -9,7 +9,7 @@
 #include "roofline/bench/cuda/fragments.cuh"
 #include "roofline/bench/cuda/product.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 /// Columns: tiles of 8 rows of activations. Tiles: of 16 rows of weights. Loads: 16-byte loads of a row a lane issues
 /// together. Ahead: the next loads are issued before the present ones are used.
@@ -169,4 +169,4 @@ ProductVariant product_variant(const char* name) {
     return {name, 8 * Columns, Warps * 32, 16 * Tiles, &product_kernel<Weights, Columns, Warps, Tiles, Loads, Ahead>};
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

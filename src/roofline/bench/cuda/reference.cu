@@ -4,7 +4,7 @@
 
 #include "roofline/bench/cuda/reference.hpp"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 double decode_bf16(std::uint16_t bits) {
     const std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
@@ -83,4 +83,4 @@ std::vector<double> attend(const std::vector<double>& query, const std::vector<s
     return output;
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

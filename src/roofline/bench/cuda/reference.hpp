@@ -8,7 +8,7 @@
 
 #include "roofline/bench/cuda/memory.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 double decode_bf16(std::uint16_t bits);
 double decode_e4m3(std::uint8_t bits);
@@ -36,4 +36,4 @@ std::vector<int> sample(int total, int count);
 std::vector<double> attend(const std::vector<double>& query, const std::vector<std::uint8_t>& keys,
                            const std::vector<std::uint8_t>& values, int context, Format format);
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

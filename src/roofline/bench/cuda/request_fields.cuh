@@ -7,7 +7,7 @@
 
 #include "roofline/bench/cuda/memory.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 /// A whole number of at least `least`; `otherwise` where the field is not there and that is at least `least`.
 inline int whole(const nlohmann::json& object, const char* name, int least = 1, int otherwise = -1) {
@@ -42,4 +42,4 @@ inline void take_device(const nlohmann::json& request) {
     must(cudaSetDevice(whole(request, "device", 0, 0)), "device");
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

@@ -5,7 +5,7 @@
 #include "roofline/bench/cuda/reference.hpp"
 #include "roofline/bench/cuda/tasks.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 namespace {
 
@@ -153,4 +153,4 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     return outcome;
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

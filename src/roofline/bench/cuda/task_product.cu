@@ -1,13 +1,12 @@
-// Products: our kernels for up to 64 rows of activations, cuBLASLt for any.
+// Products, by our kernels and by cuBLASLt.
 #include <cmath>
-#include <memory>
 
-#include "roofline/bench/cuda/cublaslt.cuh"
 #include "roofline/bench/cuda/product.cuh"
 #include "roofline/bench/cuda/reference.hpp"
 #include "roofline/bench/cuda/tasks.cuh"
+#include "roofline/bench/cuda/ways.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 namespace {
 
@@ -121,56 +120,22 @@ Outcome run(const Clock& clock, const ProductTask& task, const std::string& back
         weight_bytes(task.weights, task.n, task.k) + m * task.k * (task.fp8_activations ? 1.0 : 2.0) + 2.0 * m * task.n;
     outcome.tolerance = task.fp8_activations ? 1e-2 : 4e-3;
     outcome.buffers = rotation(static_cast<std::size_t>(weight_bytes(task.weights, task.n, task.k)));
-    if (task.fp8_activations && task.weights != Format::fp8) {
-        throw Failure{"fp8 activations are multiplied by fp8 weights only"};
-    }
-    if (backend != "own" && backend != "cublaslt") throw Failure{backend + " has no products"};
-
-    std::unique_ptr<LibraryProduct> library;
-    std::vector<ProductVariant> variants;
-    if (backend == "cublaslt") {
-        library = std::make_unique<LibraryProduct>(task.weights, task.fp8_activations, task.m, task.n, task.k);
-    } else {
-        if (task.k % product_granule(task.weights) != 0) {
-            throw Failure{"our product needs k to be a multiple of " + std::to_string(product_granule(task.weights)) +
-                          ", but k is " + std::to_string(task.k)};
-        }
-        // Those made for the fewest rows that still hold these: wider ones would only waste registers.
-        int width = 0;
-        for (const auto& variant : product_variants(task.weights, task.fp8_activations)) {
-            if (variant.most_rows >= task.m && (width == 0 || variant.most_rows < width)) width = variant.most_rows;
-        }
-        for (const auto& variant : product_variants(task.weights, task.fp8_activations)) {
-            if (variant.most_rows == width) variants.push_back(variant);
-        }
-        if (variants.empty()) {
-            throw Failure{"our product takes up to 64 rows of activations, not " + std::to_string(task.m)};
-        }
-    }
-    const Operands operands = make(task, library != nullptr, outcome.buffers, clock.stream());
+    const auto made_for = product_ways(backend, task.weights, task.fp8_activations, task.m, task.n, task.k);
+    const Operands operands = make(task, backend == "cublaslt", outcome.buffers, clock.stream());
     std::vector<Run> ways;
-    std::vector<std::string> names;
-    if (library != nullptr) {
-        for (int i = 0; i < library->algorithms(); ++i) {
-            ways.push_back([&, i](int buffer) { library->run(operands.buffer(buffer), i, clock.stream()); });
-            names.push_back("algorithm " + std::to_string(i));
-        }
-    } else {
-        for (const auto& variant : variants) {
-            ways.push_back([&](int buffer) { launch(variant, operands.buffer(buffer), true, clock.stream()); });
-            names.push_back(variant.name);
-        }
+    for (const auto& way : made_for) {
+        ways.push_back([&](int buffer) { way.run(operands.buffer(buffer), true, clock.stream()); });
     }
     std::vector<double> times;
     const int best = fastest(clock, ways, outcome.buffers, std::min(seconds, 0.004), &times);
-    for (std::size_t i = 0; i < names.size(); ++i) outcome.tried.emplace_back(names[i], times[i]);
+    for (std::size_t i = 0; i < times.size(); ++i) outcome.tried.emplace_back(made_for[i].name, times[i]);
     if (best < 0) throw Failure{"no variant of this product ran"};
     const auto chosen = static_cast<std::size_t>(best);
-    outcome.variant = names[chosen];
+    outcome.variant = made_for[chosen].name;
     outcome.error = error_of(task, operands, outcome.buffers - 1, ways[chosen], clock);
     accept(outcome);
     outcome.timing = clock.captured(ways[chosen], outcome.buffers, seconds);
     return outcome;
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

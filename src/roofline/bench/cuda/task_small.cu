@@ -7,7 +7,7 @@
 #include "roofline/bench/cuda/reference.hpp"
 #include "roofline/bench/cuda/tasks.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 namespace {
 
@@ -139,8 +139,9 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
         op.bytes = 4.0 * rows * width + 4.0 * rows;
     } else if (task.kind == "rotary") {
         const auto pairs = static_cast<std::size_t>(task.head_dim / 2);
-        angles = Memory(static_cast<std::size_t>(task.rows) * pairs * sizeof(float2));
-        std::vector<float2> turns(static_cast<std::size_t>(task.rows) * pairs);
+        constexpr int first = 7;  // position 0 would not turn at all
+        angles = Memory(static_cast<std::size_t>(first + task.rows) * pairs * sizeof(float2));
+        std::vector<float2> turns(static_cast<std::size_t>(first + task.rows) * pairs);
         for (std::size_t i = 0; i < turns.size(); ++i) {
             const double angle = static_cast<double>(i / pairs) *
                                  std::pow(500000.0, -static_cast<double>(i % pairs) / static_cast<double>(pairs));
@@ -148,7 +149,7 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
         }
         must(cudaMemcpy(angles.at(), turns.data(), turns.size() * sizeof(float2), cudaMemcpyHostToDevice), "copy");
         op.run = [&](int) {
-            rotate(x.at(), angles.at<float2>(), task.rows, task.rows, 0, task.heads, task.kv_heads, task.head_dim,
+            rotate(x.at(), angles.at<float2>(), task.rows, task.rows, first, task.heads, task.kv_heads, task.head_dim,
                    launch);
         };
         op.output = &x;
@@ -162,7 +163,7 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
                 for (std::size_t i = 0; i < pairs; ++i) {
                     double& low = y[static_cast<std::size_t>(head * task.head_dim) + i];
                     double& high = y[static_cast<std::size_t>(head * task.head_dim) + pairs + i];
-                    const float2 turn = turns[static_cast<std::size_t>(row) * pairs + i];
+                    const float2 turn = turns[static_cast<std::size_t>(first + row) * pairs + i];
                     const double turned = low * static_cast<double>(turn.x) - high * static_cast<double>(turn.y);
                     high = high * static_cast<double>(turn.x) + low * static_cast<double>(turn.y);
                     low = turned;
@@ -213,4 +214,4 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
     return outcome;
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

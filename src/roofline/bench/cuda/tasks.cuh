@@ -9,7 +9,7 @@
 #include "roofline/bench/cuda/memory.cuh"
 #include "roofline/bench/cuda/timing.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 struct ProductTask {
     int m = 0;
@@ -60,4 +60,4 @@ void accept(const Outcome& outcome);
 
 double weight_bytes(Format format, int n, int k);
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

@@ -2,7 +2,7 @@
 
 #include "roofline/bench/cuda/timing.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 namespace {
 
@@ -130,4 +130,4 @@ int rotation(std::size_t bytes) {
     return static_cast<int>(std::min<std::size_t>((between + bytes - 1) / bytes + 1, 512));
 }
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

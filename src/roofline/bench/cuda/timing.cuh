@@ -9,7 +9,7 @@
 
 #include "roofline/bench/cuda/memory.cuh"
 
-namespace roofline::cuda {
+namespace roofline::cuda::kernels {
 
 struct Timing {
     double median = 0.0;  // seconds of one launch
@@ -55,4 +55,4 @@ int fastest(const Clock& clock, const std::vector<Run>& ways, int buffers, doubl
 /// lies between two uses.
 int rotation(std::size_t bytes);
 
-}  // namespace roofline::cuda
+}  // namespace roofline::cuda::kernels

@@ -1,0 +1,62 @@
+#include <algorithm>
+
+#include "roofline/bench/cuda/cublaslt.cuh"
+#include "roofline/bench/cuda/ways.cuh"
+
+namespace roofline::cuda::kernels {
+
+namespace {
+
+constexpr int most_rows = 64;
+
+std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, int k) {
+    if (k % product_granule(weights) != 0) {
+        throw Failure{"our product needs k to be a multiple of " + std::to_string(product_granule(weights)) +
+                      ", but k is " + std::to_string(k)};
+    }
+    // The variants made for the fewest rows that still hold these: wider ones would only waste registers.
+    const auto all = product_variants(weights, fp8_activations);
+    const int slice = std::min(m, most_rows);
+    int width = most_rows;
+    for (const auto& variant : all) {
+        if (variant.most_rows >= slice) width = std::min(width, variant.most_rows);
+    }
+    std::vector<ProductWay> ways;
+    for (const auto& variant : all) {
+        if (variant.most_rows != width) continue;
+        ways.push_back(
+            {variant.name, [variant, fp8_activations](const Product& whole, bool overlap, cudaStream_t stream) {
+                 const std::size_t x_row = static_cast<std::size_t>(whole.k) * (fp8_activations ? 1 : 2);
+                 const std::size_t y_row = static_cast<std::size_t>(whole.n) * 2;
+                 for (int row = 0; row < whole.m; row += most_rows) {
+                     Product part = whole;
+                     part.m = std::min(most_rows, whole.m - row);
+                     part.x = static_cast<const std::uint8_t*>(whole.x) + static_cast<std::size_t>(row) * x_row;
+                     part.y = static_cast<std::uint8_t*>(whole.y) + static_cast<std::size_t>(row) * y_row;
+                     launch(variant, part, overlap, stream);
+                 }
+             }});
+    }
+    return ways;
+}
+
+}  // namespace
+
+std::vector<ProductWay> product_ways(const std::string& backend, Format weights, bool fp8_activations, int m, int n,
+                                     int k) {
+    if (fp8_activations && weights != Format::fp8) {
+        throw Failure{"fp8 activations are multiplied by fp8 weights only"};
+    }
+    if (backend == "own") return own_ways(weights, fp8_activations, m, k);
+    if (backend != "cublaslt") throw Failure{backend + " has no products"};
+    const auto library = std::make_shared<LibraryProduct>(weights, fp8_activations, m, n, k);
+    std::vector<ProductWay> ways;
+    for (int i = 0; i < library->algorithms(); ++i) {
+        ways.push_back(
+            {"algorithm " + std::to_string(i),
+             [library, i](const Product& product, bool, cudaStream_t stream) { library->run(product, i, stream); }});
+    }
+    return ways;
+}
+
+}  // namespace roofline::cuda::kernels
