@@ -44,9 +44,10 @@ struct StepTime {
     Seconds wall{};
     Seconds busy{};
     double kernels = 0.0;
-    double batch = 0.0;    // sequences; zero: unknown
-    double tokens = 0.0;   // new tokens; zero: unknown
-    double context = 0.0;  // zero: unknown
+    double graph_kernels = 0.0;  // of them: started by the launch of a graph
+    double batch = 0.0;          // sequences; zero: unknown
+    double tokens = 0.0;         // new tokens; zero: unknown
+    double context = 0.0;        // zero: unknown
 };
 
 /// One thing worth knowing, with the evidence, what to do about it, and what that would buy here.
@@ -95,9 +96,11 @@ struct Analysis {
     bool partial = false;                   // the file was cut off; a note says where
     double events = 0.0;
     double bytes_read = 0.0;
-    double layers = 0.0;       // that repeat in a step; zero: none were found
-    Seconds kernel_time{};     // all kernels of the file
-    Seconds explained_time{};  // those of operators whose FLOPs and bytes are known
+    double layers = 0.0;                // that repeat in a step; zero: none were found
+    Seconds kernel_time{};              // all kernels of the file
+    Seconds inferred_time{};            // of those explained: by the model, not by shapes
+    std::vector<std::string> inferred;  // names of records that hold such
+    Seconds explained_time{};           // those of operators whose FLOPs and bytes are known
 };
 
 struct Options {

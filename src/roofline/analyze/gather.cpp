@@ -218,6 +218,7 @@ class Gathering {
     static Record finish(Sum& sum, double repetitions) {
         Record record = std::move(sum.record);
         if (sum.explained == 0.0) record.kind = Kind::unattributed;
+        if (record.name == "layers.attention.core" && sum.explained > 0.0) record.kind = Kind::attention;
         record.count /= repetitions;
         record.work.flops = record.work.flops / repetitions;
         for (const Level level : all_levels) record.work.at(level) = record.work.at(level) / repetitions;

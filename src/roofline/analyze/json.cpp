@@ -39,7 +39,9 @@ io::OrderedJson analysis_json(const Analysis& analysis, const std::string& by, c
                             {"bytes_read", analysis.bytes_read},
                             {"layers", analysis.layers},
                             {"kernel_s", analysis.kernel_time.value},
-                            {"explained_s", analysis.explained_time.value}};
+                            {"explained_s", analysis.explained_time.value},
+                            {"inferred_s", analysis.inferred_time.value},
+                            {"inferred", analysis.inferred}};
     more["streams"] = list_json(analysis.streams, [](const StreamTime& stream) -> io::OrderedJson {
         return {{"name", stream.name},
                 {"wall_s", stream.wall.value},
@@ -53,9 +55,16 @@ io::OrderedJson analysis_json(const Analysis& analysis, const std::string& by, c
     for (std::size_t i = 0; i < std::min(analysis.time_went.size(), analysis.account.stages.size()); ++i)
         more["time_went"].push_back(went_json(analysis.account.stages[i].name, analysis.time_went[i]));
     more["steps"] = list_json(analysis.steps, [](const StepTime& step) -> io::OrderedJson {
-        return {{"stage", step.stage},       {"name", step.name},         {"begin_s", step.begin_s},
-                {"wall_s", step.wall.value}, {"busy_s", step.busy.value}, {"kernels", step.kernels},
-                {"batch", step.batch},       {"tokens", step.tokens},     {"context", step.context}};
+        return {{"stage", step.stage},
+                {"name", step.name},
+                {"begin_s", step.begin_s},
+                {"wall_s", step.wall.value},
+                {"busy_s", step.busy.value},
+                {"kernels", step.kernels},
+                {"graph_kernels", step.graph_kernels},
+                {"batch", step.batch},
+                {"tokens", step.tokens},
+                {"context", step.context}};
     });
     more["diagnoses"] = list_json(analysis.diagnoses, [](const Diagnosis& diagnosis) -> io::OrderedJson {
         return {{"stage", diagnosis.stage}, {"words", diagnosis.words},   {"evidence", diagnosis.evidence},

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "roofline/analyze/busy.hpp"
+#include "roofline/analyze/diagnose.hpp"
+#include "roofline/analyze/expect.hpp"
 #include "roofline/analyze/gather.hpp"
 #include "roofline/analyze/items.hpp"
 #include "roofline/analyze/steps.hpp"
@@ -155,6 +157,9 @@ void list_steps(const Items& items, const Steps& steps, Span whole, Analysis& an
             busy += items.all[i].time;
             time.kernels += items.all[i].ran == Ran::kernel ? static_cast<double>(items.all[i].events.size()) : 0.0;
         }
+        for (const std::uint32_t i : step.items) {
+            if (items.all[i].in_graph) time.graph_kernels += static_cast<double>(items.all[i].events.size());
+        }
         time.busy = seconds(busy);
         time.batch = step.batch;
         time.tokens = step.tokens;
@@ -176,6 +181,20 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
     choose_device(timeline, options, analysis);
     const Device& device = analysis.account.device;
     const Span whole = span_of(timeline, items);
+    std::vector<Expected> expected;
+    bool same_model = false;
+    if (options.model) {
+        const std::string why = other_model(*options.model, steps);
+        same_model = why.empty();
+        if (!same_model) analysis.account.notes.push_back(why);
+    }
+    if (same_model) {
+        analysis.account.model = options.model->model_name;
+        auto predicted = expect(*options.model, device, steps.stages);
+        if (!predicted) return std::unexpected(predicted.error());
+        expected = std::move(*predicted);
+        analysis.inferred_time = lend_work(timeline, expected, steps, items);
+    }
 
     analysis.account.stages = gather(timeline, items, steps, device, analysis.device_known, By::role);
     analysis.by_operator = gather(timeline, items, steps, device, analysis.device_known, By::operation);
@@ -189,8 +208,29 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
     list_steps(items, steps, whole, analysis);
     analysis.streams = stream_times(timeline, items, whole);
     count_explained(timeline, items, analysis);
+    if (same_model) join(expected, analysis);
+    analysis.diagnoses = diagnose(analysis);
     for (const std::string& note : timeline.notes) analysis.account.notes.push_back(note);
-    if (!timeline.any_shapes && !timeline.ran.empty()) {
+    if (analysis.inferred_time.value > 0.0) {
+        analysis.account.notes.push_back(
+            fmt::format("{:.1f}% of kernel time carries no shapes in the file; its FLOPs and bytes are inferred from "
+                        "{} by the order and "
+                        "the names of kernels",
+                        100.0 * (analysis.inferred_time / analysis.kernel_time), analysis.account.model));
+        for (const Item& item : items.all) {
+            if (!item.inferred || item.role == none) continue;
+            const std::string& role = steps.roles[item.role];
+            if (std::find(analysis.inferred.begin(), analysis.inferred.end(), role) == analysis.inferred.end())
+                analysis.inferred.push_back(role);
+        }
+    }
+    if (timeline.any_shapes && analysis.explained_time / analysis.kernel_time < 0.5 && !options.model) {
+        analysis.account.notes.emplace_back(
+            "most kernels ran inside CUDA graphs, which carry no shapes: name what ran with --model to have them "
+            "explained "
+            "(docs/tracing.md)");
+    }
+    if (!timeline.any_shapes && !timeline.ran.empty() && !options.model) {
         analysis.account.notes.emplace_back(
             "the file holds no shapes, so FLOPs and bytes are unknown: record with record_shapes=True "
             "(docs/tracing.md), or "

@@ -12,6 +12,19 @@
 
 namespace roofline::analyze {
 
+namespace {
+
+/// A residual adds two tensors of one size; a bias, an epsilon or a mask does not.
+bool adds_alike(const Signature& signature) {
+    if (signature.arguments.size() < 2) return false;
+    const auto& first = signature.arguments[0].tensors;
+    const auto& second = signature.arguments[1].tensors;
+    return first.size() == 1 && second.size() == 1 && elements(first[0]) == elements(second[0]) &&
+           elements(first[0]) > 1.0;
+}
+
+}  // namespace
+
 Piece piece_of(const Timeline& timeline, const Items& items, const Item& item) {
     using Sort = Piece::Sort;
     Piece piece;
@@ -30,8 +43,11 @@ Piece piece_of(const Timeline& timeline, const Items& items, const Item& item) {
             piece.rank = std::max(piece.rank, static_cast<double>(tensor.dims.size()));
     }
     if (piece.sort == Sort::softmax && piece.rank > 0.0 && piece.rank < 3.0) piece.sort = Sort::softmax_of_rows;
+    if (piece.sort == Sort::add && signature.has_shapes && !adds_alike(signature)) piece.sort = Sort::other;
     if (const Effort* effort = items.effort(item)) {
-        if (effort->product) {
+        if (effort->product && effort->product->inner <= 1.0) {
+            piece.sort = Sort::other;  // an outer product: positions, not weights
+        } else if (effort->product) {
             piece.columns = effort->product->columns;
             piece.inner = effort->product->inner;
             if (piece.sort != Sort::grouped) piece.sort = effort->weights > 0.0 ? Sort::product : Sort::batched;

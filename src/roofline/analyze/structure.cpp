@@ -242,7 +242,8 @@ class Search {
         found_.experts = found_.experts || experts;
         const std::string block = experts ? "layers.ffn.experts." : "layers.ffn.";
         const std::size_t first = products.empty() ? end : products.front();
-        residual(begin, first, "layers.attention.residual", "layers.attention.all_reduce");
+        const std::size_t added = residual(begin, first, "layers.attention.residual", "layers.attention.all_reduce");
+        if (added < first) set_range(begin, added, "layers.attention.post_norm");
         set_range(begin, first, products.empty() ? (last ? "final_norm" : "layers.ffn.norm") : "layers.ffn.norm");
         if (products.empty()) return;
 
@@ -270,21 +271,24 @@ class Search {
         }
         const std::size_t behind = down.empty() ? products.back() + 1 : down.back() + 1;
         set_range(first, std::min(behind, end), block + "activation");
-        residual(behind, end, "layers.ffn.residual", "layers.ffn.all_reduce");
+        const std::size_t summed = residual(behind, end, "layers.ffn.residual", "layers.ffn.all_reduce");
         if (experts) {  // from the last product to the residual
-            for (std::size_t i = behind; i < end && found_.roles[i].name.empty(); ++i) set(i, block + "combine");
+            set_range(behind, summed, block + "combine");
+        } else if (summed < end) {
+            set_range(behind, summed, "layers.ffn.post_norm");
         }
         set_range(behind, end, last ? "final_norm" : "layers.attention.norm");
     }
 
-    /// The first addition after a block, and the collective before it.
-    void residual(std::size_t begin, std::size_t end, const char* name, const char* collective) {
+    /// The first addition after a block, and the collective before it. Gives its place; `end` where there is none.
+    std::size_t residual(std::size_t begin, std::size_t end, const char* name, const char* collective) {
         collectives(begin, end, collective);
         for (std::size_t i = begin; i < end; ++i) {
             if (pieces_[i].sort != Sort::add) continue;
             set(i, name);
-            return;
+            return i;
         }
+        return end;
     }
 
     void behind_head(std::size_t head) {
@@ -326,8 +330,22 @@ Found find_roles(std::span<const Piece> pieces) {
     return Search(pieces).run();
 }
 
+namespace {
+
+/// Kernels that torch.compile made carry the operators they fuse in their names, also those whose inputs they only
+/// prepare: what they do shows in the last ones.
+Piece::Sort sort_of_compiled(const std::string& name) {
+    if (name.starts_with("triton_tem")) return holds_any(name, {"mm"}) ? Sort::product : Sort::attention;
+    if (holds_any(name, {"embedding"}) && name.ends_with("_0")) return Sort::embedding;
+    return holds_any(name, {"rsqrt", "native_layer_norm"}) ? Sort::norm : Sort::other;
+}
+
+}  // namespace
+
 Piece::Sort sort_of_kernel(std::string_view kernel) {
     const std::string name = lower(kernel);
+    if (name.starts_with("triton_")) return sort_of_compiled(name);
+    if (holds_any(name, {"simt_sgemm"})) return Sort::batched;  // positions are turned in fp32, weights never are
     if (holds_any(name, {"nccl", "all_reduce", "allreduce", "reduce_scatter", "all_gather", "allgather"}))
         return Sort::collective;
     if (holds_any(name, {"splitkreduce", "lean_reduction", "flash_fwd_splitkv_combine", "merge_attn"}))
@@ -353,11 +371,7 @@ Piece::Sort sort_of_operator(std::string_view full_name) {
         "aten::_int_mm", "aten::mv",    "aten::addmv",  "aten::_addmm_activation",
         "aten::matmul"};
     if (std::find(products.begin(), products.end(), name) != products.end()) return Sort::product;
-    if (name.starts_with("triton_tem") && holds_any(name, {"mm"})) return Sort::product;
-    if (name.starts_with("triton_")) {
-        if (holds_any(name, {"embedding"}) && name.ends_with("_0")) return Sort::embedding;
-        return holds_any(name, {"rsqrt", "native_layer_norm"}) ? Sort::norm : Sort::other;
-    }
+    if (name.starts_with("triton_")) return sort_of_compiled(name);
     if (holds_any(name, {"grouped_mm", "fused_moe", "moe_forward", "fused_experts"})) return Sort::grouped;
     if (name == "aten::bmm" || name == "aten::baddbmm") return Sort::batched;
     if (holds_any(name, {"attention", "flash_attn", "varlen_fwd", "fmha", "::fwd"})) return Sort::attention;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -24,6 +26,21 @@ std::string heading(const std::string& title, const TextOptions& options) {
 
 std::string line(const std::string& text, const TextOptions& options) {
     return options.markdown ? "- " + text + "\n" : "  " + text + "\n";
+}
+
+/// Counts are whole unless they are means.
+std::string counted(double value) {
+    return value == static_cast<double>(static_cast<std::int64_t>(value)) ? render::grouped(value)
+                                                                          : render::plain(value);
+}
+
+/// What holds a record back under the ceilings that were measured; short kernels far from any of them are held by their
+/// own start.
+std::string_view held_by(const Record& record, const Roofs& roofs) {
+    const Seconds time = record.times.measured.value_or(Seconds{});
+    const bool short_kernels = record.count > 0.0 && time / record.count < Seconds(8e-6);
+    if (short_kernels && record.times.attainable < time * 0.2) return name(Bound::latency);
+    return name(time_under(record.work, roofs).bound);
 }
 
 double share(Seconds part, Seconds whole) {
@@ -65,6 +82,10 @@ std::vector<Record> ranked(const AccountStage& stage, bool device_known) {
     return records;
 }
 
+bool is_inferred(const Analysis& analysis, const std::string& name) {
+    return std::find(analysis.inferred.begin(), analysis.inferred.end(), name) != analysis.inferred.end();
+}
+
 Table record_table(const AccountStage& stage, const Analysis& analysis, const TextOptions& options, Record* rest) {
     Table table;
     table.columns = {{options.by == "record" ? "operator" : options.by, Align::left},
@@ -81,7 +102,7 @@ Table record_table(const AccountStage& stage, const Analysis& analysis, const Te
                      {"could win"}};
     const auto records = ranked(stage, analysis.device_known);
     const Seconds wall = stage.times.measured.value_or(Seconds{});
-    const Roofs roofs = limit_roofs(analysis.account.device);
+    const Roofs roofs = attainable_roofs(analysis.account.device);
     std::size_t shown = 0;
     for (const Record& record : records) {
         if (options.top > 0 && shown >= options.top) {
@@ -95,16 +116,16 @@ Table record_table(const AccountStage& stage, const Analysis& analysis, const Te
         const Bytes links = record.work.at(Level::peer) + record.work.at(Level::host) + record.work.at(Level::network);
         const Bytes memory = record.work.at(Level::memory) + links;
         table.rows.push_back(
-            {shortened(record.name, 58), record.kind == Kind::idle ? "" : render::plain(record.count),
-             render::time(measured(record)), render::percent(share(measured(record), wall)),
-             explained ? render::flops(record.work.flops) : "", explained ? render::bytes(memory) : "",
-             explained ? render::bytes(record.work.at(Level::cache)) : "",
+            {shortened(record.name, 58) + (is_inferred(analysis, record.name) ? " ~" : ""),
+             record.kind == Kind::idle ? "" : counted(record.count), render::time(measured(record)),
+             render::percent(share(measured(record), wall)), explained ? render::flops(record.work.flops) : "",
+             explained ? render::bytes(memory) : "", explained ? render::bytes(record.work.at(Level::cache)) : "",
              explained ? render::intensity(
                              intensity(record.work.flops, record.work.at(Level::memory) + record.work.at(Level::cache)))
                        : "",
              record.kind == Kind::idle           ? "waiting"
              : record.kind == Kind::unattributed ? "unknown"
-             : analysis.device_known             ? std::string(name(time_under(record.work, roofs).bound))
+             : analysis.device_known             ? std::string(held_by(record, roofs))
                                                  : "-",
              explained ? of(record.times.limit, measured(record)) : "",
              explained ? of(record.times.attainable, measured(record)) : "",
@@ -126,10 +147,9 @@ Table stage_table(const Analysis& analysis) {
         const Seconds wall = stage.times.measured.value_or(Seconds{});
         const bool known = i < analysis.time_went.size();
         const Seconds idle = known ? analysis.time_went[i].idle : Seconds{};
-        table.rows.push_back({stage.name, render::plain(stage.repetitions),
-                              stage.batch > 0.0 ? render::plain(stage.batch) : "-",
-                              stage.tokens > 0.0 ? render::plain(stage.tokens) : "-",
-                              stage.context > 0.0 ? render::plain(stage.context) : "-", render::time(wall),
+        table.rows.push_back({stage.name, counted(stage.repetitions), stage.batch > 0.0 ? counted(stage.batch) : "-",
+                              stage.tokens > 0.0 ? counted(stage.tokens) : "-",
+                              stage.context > 0.0 ? counted(stage.context) : "-", render::time(wall),
                               known ? render::time(wall - idle) : "-", known ? render::percent(share(idle, wall)) : "-",
                               stage.produced > 0.0 ? render::plain(stage.tokens_per_second(wall)) : "-",
                               analysis.device_known ? render::time(stage.times.limit) : "-",
@@ -149,9 +169,9 @@ Table step_table(const Analysis& analysis, std::size_t top) {
     for (std::size_t i = 0; i < std::min(most, analysis.steps.size()); ++i) {
         const StepTime& step = analysis.steps[i];
         table.rows.push_back({shortened(step.name, 40), render::time(Seconds(step.begin_s)), render::time(step.wall),
-                              render::time(step.busy), render::plain(step.kernels),
-                              step.tokens > 0.0 ? render::plain(step.tokens) : "-",
-                              step.context > 0.0 ? render::plain(step.context) : "-"});
+                              render::time(step.busy), counted(step.kernels),
+                              step.tokens > 0.0 ? counted(step.tokens) : "-",
+                              step.context > 0.0 ? counted(step.context) : "-"});
     }
     return table;
 }
@@ -160,7 +180,7 @@ Table stream_table(const Analysis& analysis) {
     Table table;
     table.columns = {{"stream", Align::left}, {"kernels"}, {"attributed"}, {"unattributed"}, {"idle"}, {"= wall"}};
     for (const StreamTime& stream : analysis.streams) {
-        table.rows.push_back({stream.name, render::plain(stream.kernels), render::time(stream.attributed),
+        table.rows.push_back({stream.name, counted(stream.kernels), render::time(stream.attributed),
                               render::time(stream.unattributed), render::time(stream.idle), render::time(stream.wall)});
     }
     return table;
@@ -346,6 +366,7 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
         text += line(group_line(account.stages[i]), options);
         if (i < analysis.time_went.size()) text += line(went_line(analysis.time_went[i]), options);
         text += line(roles_line(stage), options);
+        if (!analysis.inferred.empty()) text += line("~ FLOPs and bytes are the model's, not the file's", options);
         std::vector<std::string> lines;
         faster_than_limit(stage, lines);
         for (const std::string& said : lines) text += line(said, options);
@@ -358,10 +379,10 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
         table.columns = {
             {"stage", Align::left}, {"operator", Align::left}, {"limit"}, {"expected"}, {"real"}, {"real / expected"},
             {"difference"}};
-        std::size_t shown = 0;
+        std::map<std::string, std::size_t> shown;  // by stage
         for (const Joined& row : analysis.joined) {
             if (!options.stage.empty() && !row.stage.starts_with(options.stage)) continue;
-            if (options.top > 0 && shown++ >= options.top) break;
+            if (options.top > 0 && shown[row.stage]++ >= options.top) continue;
             table.rows.push_back({row.stage, row.name, render::time(row.limit),
                                   row.expected.value > 0.0 ? render::time(row.expected) : "-",
                                   row.measured.value > 0.0 ? render::time(row.measured) : "-",
@@ -394,7 +415,7 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
         for (std::size_t i = 0; i < std::min(most, analysis.unattributed.size()); ++i) {
             const Unexplained& entry = analysis.unattributed[i];
             table.rows.push_back(
-                {shortened(entry.name, 70), render::plain(entry.count), render::time(entry.time), entry.why});
+                {shortened(entry.name, 70), counted(entry.count), render::time(entry.time), entry.why});
         }
         text += spelt(table, options);
         if (most < analysis.unattributed.size())

@@ -1,0 +1,39 @@
+// What a model should have done in the steps of a file: the prediction for the same batch, tokens and context on the
+// same device. It lends its work to kernels whose shapes the file does not hold, and is what the real times are held
+// against.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "roofline/analyze/analysis.hpp"
+#include "roofline/analyze/items.hpp"
+#include "roofline/analyze/steps.hpp"
+
+namespace roofline::analyze {
+
+/// A predicted step, its records by role: groups of layers ("layers[sliding]") are summed under one name.
+struct Expected {
+    std::map<std::string, Record> records;
+    Times times;
+    bool known = false;
+};
+
+/// One per stage. Sizes the file does not tell are those of the setup's own workload.
+Result<std::vector<Expected>> expect(const predict::Setup& setup, const Device& device,
+                                     const std::vector<Stage>& stages);
+
+/// Why a model cannot be what ran: its layers are not those that repeat. Empty: it can.
+std::string other_model(const predict::Setup& setup, const Steps& steps);
+
+/// Gives items without a formula the work that the model says their role has. How much time that explains is returned.
+Seconds lend_work(const Timeline& timeline, const std::vector<Expected>& expected, const Steps& steps, Items& items);
+
+/// Expected beside real, by role and for whole steps, the largest difference first; also written into the records.
+void join(const std::vector<Expected>& expected, Analysis& analysis);
+
+/// "layers[sliding].attention.core" -> "layers.attention.core"
+std::string without_layer_group(const std::string& name);
+
+}  // namespace roofline::analyze
