@@ -10,11 +10,12 @@
 #include "roofline/analyze/format.hpp"
 #include "roofline/analyze/json.hpp"
 #include "roofline/analyze/text.hpp"
-#include "roofline/cli/execution_options.hpp"
+#include "roofline/ask/execution_options.hpp"
+#include "roofline/ask/scenario_options.hpp"
+#include "roofline/cli/form.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
 #include "roofline/cli/program.hpp"
-#include "roofline/cli/scenario_options.hpp"
 #include "roofline/io/report_json.hpp"
 
 namespace roofline::cli {
@@ -22,7 +23,8 @@ namespace {
 
 struct Options {
     std::vector<std::string> files;
-    ScenarioOptions scenario;
+    ask::ScenarioOptions scenario;
+    ask::Form form;
     OutputOptions output;
     std::string from;
     std::string by = "record";
@@ -58,9 +60,9 @@ Result<analyze::Options> questions(const Options& options, const std::string& co
     asked.command = command;
     if (!options.scenario.model.empty() || !options.scenario.parameters.empty()) {
         // The device is asked for by the file: any will do to load the model.
-        ScenarioOptions scenario = options.scenario;
+        ask::ScenarioOptions scenario = options.scenario;
         if (scenario.device.empty()) scenario.device = "h100-sxm";
-        auto setup = scenario.setup();
+        auto setup = scenario.setup(this_machine());
         if (!setup) return std::unexpected(setup.error());
         asked.model = std::move(*setup);
     }
@@ -146,7 +148,7 @@ Result<int> run(const Options& options, const std::string& command) {
 }
 
 /// What ran, where it is known: enough to predict the same steps. Sizes of steps come from the file where it has them.
-void add_model_options(CLI::App& app, ScenarioOptions& scenario) {
+void add_model_options(CLI::App& app, ask::Form& form, ask::ScenarioOptions& scenario) {
     const char* what = "What ran";
     app.add_option("--model", scenario.model, "Hold the file against the prediction for this model")
         ->group(what)
@@ -173,7 +175,8 @@ void add_model_options(CLI::App& app, ScenarioOptions& scenario) {
     app.add_option("--tensor-parallel-size,--tp", scenario.deployment.tensor, "Devices that share every layer")
         ->group(what)
         ->type_name("N");
-    add_execution_options(app, scenario.profile, scenario.calibration);
+    ask::add_execution_options(form, scenario.profile, scenario.calibration);
+    add_to(app, form);
 }
 
 }  // namespace
@@ -186,7 +189,7 @@ void analyze_verb(Program& program) {
                      "Traces and profiles, plain or compressed, or - for standard input; several: ranks of one run")
         ->required()
         ->type_name("FILE");
-    add_model_options(*verb, options->scenario);
+    add_model_options(*verb, options->form, options->scenario);
     verb->add_option("--from", options->from, "Read it as this format instead of recognising it");
     verb->add_option("--by", options->by, "What a row is")
         ->check(CLI::IsMember({"record", "operator", "kernel", "group"}))
