@@ -1,13 +1,19 @@
 // roofline models: what models are known, and what one is made of.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
 
+#include "roofline/bench/synth.hpp"
+#include "roofline/cli/files.hpp"
+#include "roofline/cli/interrupted.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
 #include "roofline/cli/program.hpp"
+#include "roofline/cli/scenario_options.hpp"
+#include "roofline/cli/streamed_file.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/report_json.hpp"
 #include "roofline/model/lowering.hpp"
@@ -20,6 +26,9 @@ namespace {
 struct Options {
     OutputOptions output;
     std::string name;
+    std::string synth_file;
+    std::string synth_layers;
+    std::string synth_dtype = "f16";
 };
 
 Result<int> list(const Options& options) {
@@ -115,19 +124,71 @@ Result<int> show(const Options& options) {
     return done;
 }
 
+/// A GGUF with random weights of the model's shapes, streamed to disk.
+Result<int> synth(const Options& options) {
+    ScenarioOptions asked;
+    asked.model = options.name;
+    asked.known_device = Device{};
+    asked.dtype = "bf16";
+    if (!options.synth_layers.empty()) {
+        const auto layers = parse_whole("--layers", options.synth_layers, 1.0, 1e4);
+        if (!layers) return std::unexpected(layers.error());
+        asked.settings.push_back(fmt::format("num_hidden_layers={:.0f}", *layers));
+    }
+    const auto setup = asked.setup();
+    if (!setup) return std::unexpected(setup.error());
+    const auto scenario = predict::realise(*setup);
+    if (!scenario) return std::unexpected(scenario.error());
+    const auto shape = bench::dense_shape(*scenario);
+    if (!shape) return std::unexpected(shape.error());
+    bench::SynthOptions wanted;
+    wanted.name = setup->model_name;
+    wanted.dtype = options.synth_dtype;
+    wanted.tied = setup->architecture->tied;
+    if (setup->architecture->longest_context > 0.0)
+        wanted.context = static_cast<std::int64_t>(setup->architecture->longest_context);
+    const auto plan = bench::plan_synth(*shape, wanted);
+    if (!plan) return std::unexpected(plan.error());
+    const double bytes = static_cast<double>(plan->header.size() + plan->data_bytes);
+    std::error_code ignored;
+    const auto space = std::filesystem::space(folder_of(options.synth_file), ignored);
+    if (!ignored && static_cast<double>(space.available) < bytes) {
+        return fail(fmt::format("{}: needs {}, and the disk has {} left", options.synth_file, render::bytes(Bytes(bytes)),
+                                render::bytes(Bytes(static_cast<double>(space.available)))));
+    }
+    const Interruptible watching;
+    const auto written = write_streamed(options.synth_file, [&](const TakeBytes& take) {
+        return bench::write_synth(*plan, [&](std::span<const std::byte> piece) { return !interrupted() && take(piece); });
+    });
+    if (interrupted()) return stopped;
+    if (!written) return std::unexpected(written.error());
+    fmt::print("{}: {} in {} tensors, {} layers in {}\n", options.synth_file, render::bytes(Bytes(bytes)),
+               plan->tensors.size(), shape->layers, wanted.dtype);
+    return done;
+}
+
 }  // namespace
 
 void models_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb = program.app.add_subcommand("models", "Known models; `models show MODEL` for what one is made of");
+    CLI::App* verb = program.app.add_subcommand("models", "Known models; `models show MODEL` for what one is made of, `models synth MODEL` for a GGUF of its shapes");
     options->output.add_to(*verb, {"table", "md", "csv", "json"});
     CLI::App* one = verb->add_subcommand("show", "Counts, sizes and layers of one model");
     one->add_option("name", options->name, "Built-in name, folder, config.json, .gguf or .safetensors")
         ->required()
         ->type_name("MODEL");
     options->output.add_to(*one, {"table", "json"});
-    verb->callback([&program, options, one] {
-        program.action = [options, one] { return one->parsed() ? show(*options) : list(*options); };
+    CLI::App* random = verb->add_subcommand("synth", "Write a GGUF of a model's shapes with random weights");
+    random->add_option("name", options->name, "Built-in name, folder or config.json of a Llama-like model")
+        ->required()
+        ->type_name("MODEL");
+    random->add_option("-o,--output", options->synth_file, "File to write")->required()->type_name("FILE.gguf");
+    random->add_option("--layers", options->synth_layers, "Only so many layers")->type_name("N");
+    random->add_option("--dtype", options->synth_dtype, "f16, q8_0 or q4_0")->capture_default_str()->type_name("TYPE");
+    verb->callback([&program, options, one, random] {
+        program.action = [options, one, random] {
+            return one->parsed() ? show(*options) : random->parsed() ? synth(*options) : list(*options);
+        };
     });
 }
 

@@ -1,0 +1,149 @@
+// Our own kernels: everything a Llama-like step needs, in fp32, bf16, int8 and int4.
+#include <fmt/format.h>
+
+#include "roofline/bench/backend.hpp"
+#include "roofline/bench/kernels/attention.hpp"
+#include "roofline/bench/kernels/products.hpp"
+#include "roofline/bench/kernels/rowwise.hpp"
+
+namespace roofline::bench {
+namespace {
+
+class OwnKernel final : public Kernel {
+  public:
+    OwnKernel(Operands& operands, Threads& threads) : operands_(operands), threads_(threads) {
+        const Task& task = operands.task;
+        rows_ = {task.batch,       task.tokens,   task.context - task.tokens,
+                 task.query_heads, task.kv_heads, task.head_dim};
+        if (task.kind == TaskKind::rotary) {
+            turns_.resize(static_cast<std::size_t>(task.tokens * task.head_dim));
+            rotary_table(turns_.data(), rows_.position, task.tokens, task.head_dim);
+        }
+        best_.resize(static_cast<std::size_t>(task.kind == TaskKind::sampling ? task.rows : 0));
+    }
+
+    void run(std::size_t copy) override {
+        const Task& task = operands_.task;
+        const float* x = operands_.x.data();
+        float* y = operands_.y.data();
+        switch (task.kind) {
+            case TaskKind::product: {
+                // Narrowing and packing x is part of it: a step has to do it too.
+                ProductCall call{.m = task.m, .n = task.n, .k = task.k, .weights = operands_.weights[copy].view(), .y = y};
+                activations_.prepare(x, call, products_.packs, threads_);
+                const auto function = products_.of(task.weights);
+                threads_.ranges(task.n, 64, [&](std::int64_t first, std::int64_t last) { function(call, first, last); });
+                break;
+            }
+            case TaskKind::attention: {
+                const AttentionCall call{.batch = task.batch,
+                                         .tokens = task.tokens,
+                                         .query_heads = task.query_heads,
+                                         .kv_heads = task.kv_heads,
+                                         .head_dim = task.head_dim,
+                                         .context = task.context,
+                                         .capacity = task.context,
+                                         .kv = task.kv,
+                                         .q = x,
+                                         .keys = operands_.keys[copy].data(),
+                                         .values = operands_.values[copy].data(),
+                                         .out = y};
+                attend(call, best_attention(), threads_, scratch_);
+                break;
+            }
+            case TaskKind::norm:
+                rms_norm(x, operands_.gain.data(), y, task.rows, task.width, threads_);
+                break;
+            case TaskKind::add:
+                add(y, x, task.rows, task.width, threads_);
+                break;
+            case TaskKind::activation:
+                silu_multiply(x, y, task.rows, task.width, threads_);
+                break;
+            case TaskKind::rotary:
+                if (!turned_) operands_.y = operands_.x;
+                turned_ = true;
+                rotary(y, turns_.data(), rows_, threads_);
+                break;
+            case TaskKind::kv_write:
+                kv_write(x, operands_.keys[copy].data(), operands_.values[copy].data(), task.context, task.kv, rows_,
+                         threads_);
+                break;
+            case TaskKind::embedding:
+                gather(operands_.tables[0].as<Bf16>(), operands_.tokens.data(), y, task.rows, task.width, threads_);
+                break;
+            case TaskKind::sampling:
+                argmax(x, best_.data(), task.rows, task.width, threads_);
+                break;
+        }
+    }
+
+    void collect() override {
+        const Task& task = operands_.task;
+        if (task.kind == TaskKind::sampling) {
+            for (std::size_t i = 0; i < best_.size(); ++i) operands_.y[i] = static_cast<float>(best_[i]);
+        }
+        if (task.kind != TaskKind::kv_write) return;
+        const std::int64_t d = task.head_dim;
+        for (std::int64_t row = 0; row < task.rows; ++row) {
+            float* to = operands_.y.data() + row * rows_.width() + task.query_heads * d;
+            for (std::int64_t head = 0; head < 2 * task.kv_heads; ++head) {
+                const bool value = head >= task.kv_heads;
+                const Memory& memory = value ? operands_.values[0] : operands_.keys[0];
+                const std::int64_t position = rows_.position + row % task.tokens;
+                const std::int64_t at =
+                    ((row / task.tokens * task.kv_heads + head % task.kv_heads) * task.context + position) * d;
+                for (std::int64_t i = 0; i < d; ++i) {
+                    to[head * d + i] =
+                        task.kv == DType::bf16 ? from_bf16(memory.as<Bf16>()[at + i]) : memory.as<float>()[at + i];
+                }
+            }
+        }
+    }
+
+  private:
+    Operands& operands_;
+    Threads& threads_;
+    const ProductKernels& products_ = best_products();
+    Activations activations_;
+    AttentionScratch scratch_;
+    QkvRows rows_;
+    std::vector<float> turns_;
+    std::vector<std::int32_t> best_;
+    bool turned_ = false;
+};
+
+class Own final : public Backend {
+  public:
+    std::string name() const override { return "own"; }
+    std::string describe() const override {
+        return fmt::format("own kernels, {}; attention {}", best_products().name, best_attention().name);
+    }
+    Result<void> available() override { return {}; }
+
+    std::optional<std::string> refuses(const Task& task) const override {
+        if (task.kind == TaskKind::product) {
+            if (best_products().of(task.weights) == nullptr) return fmt::format("no kernel for {} weights", roofline::name(task.weights));
+            const std::int64_t grain = task.weights == DType::int4 ? int4_group : 16;
+            if (task.k % grain != 0) return fmt::format("k = {} is no multiple of {}", task.k, grain);
+        }
+        if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write) {
+            if (task.kv != DType::bf16 && task.kv != DType::fp32) return fmt::format("no kernel for a KV cache in {}", roofline::name(task.kv));
+            if (task.head_dim % 32 != 0) return fmt::format("heads of {} are no multiple of 32", task.head_dim);
+            if (task.query_heads / task.kv_heads > 256) return "more than 256 query heads share a KV head";
+        }
+        return std::nullopt;
+    }
+
+    Result<std::unique_ptr<Kernel>> prepare(Operands& operands, Threads& threads) override {
+        return std::make_unique<OwnKernel>(operands, threads);
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> own_backend() {
+    return std::make_unique<Own>();
+}
+
+}  // namespace roofline::bench

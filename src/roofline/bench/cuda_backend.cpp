@@ -1,0 +1,165 @@
+#include "roofline/bench/cuda_backend.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace roofline::bench {
+namespace {
+
+using io::Fields;
+using io::Json;
+
+constexpr const char* file = "the CUDA plugin";
+
+Result<Json> ask(const CudaCall& call, const Json& request) {
+    auto answer = call(request);
+    if (!answer) return answer;
+    if (!answer->is_object()) return fail(fmt::format("{}: found {}, expected an object", file, io::describe(*answer)));
+    if (const auto problem = answer->find("problem"); problem != answer->end() && !answer->contains("launch")) {
+        const bool text = problem->is_string();
+        return std::unexpected(Problem{fmt::format("{}: {}", file, text ? problem->get<std::string>() : "failed"), true});
+    }
+    return answer;
+}
+
+/// Times are positive and in order, or the answer is not believed.
+Timing read_timing(Fields& fields) {
+    Timing timing;
+    timing.median = fields.positive("time_s");
+    timing.low = fields.number_or("low_s", timing.median);
+    timing.high = fields.number_or("high_s", timing.median);
+    timing.calls = static_cast<std::int64_t>(fields.number_or("repetitions", 1.0));
+    if (!(timing.low <= timing.median) || !(timing.median <= timing.high))
+        fields.complain("time_s", "found a time that does not lie between low_s and high_s");
+    return timing;
+}
+
+}  // namespace
+
+Json task_json(const Task& task) {
+    Json json = {{"name", task.name}, {"kind", name(task.kind)}};
+    if (task.kind == TaskKind::product) {
+        json["m"] = task.m;
+        json["n"] = task.n;
+        json["k"] = task.k;
+        json["weight_dtype"] = roofline::name(task.weights);
+        json["activation_dtype"] = roofline::name(task.activations);
+    } else if (task.kind == TaskKind::attention) {
+        json["stage"] = task.prefill ? "prefill" : "decode";
+        json["batch"] = task.batch;
+        json["tokens"] = task.tokens;
+        json["context"] = task.context;
+        json["query_heads"] = task.query_heads;
+        json["kv_heads"] = task.kv_heads;
+        json["head_dim"] = task.head_dim;
+        json["kv_dtype"] = roofline::name(task.kv);
+    } else {
+        json["rows"] = task.rows;
+        json["width"] = task.width;
+        json["heads"] = task.query_heads;
+        json["kv_heads"] = task.kv_heads;
+        json["head_dim"] = task.head_dim;
+        json["kv_dtype"] = roofline::name(task.kv);
+    }
+    return json;
+}
+
+Result<std::vector<std::vector<Outcome>>> run_cuda_tasks(const CudaCall& call, const CudaPlace& place,
+                                                         const std::vector<Task>& tasks) {
+    Json request = {{"do", "bench"},
+                    {"device", place.device},
+                    {"backends", place.backends},
+                    {"seconds", place.seconds},
+                    {"tasks", Json::array()}};
+    for (const Task& task : tasks) request["tasks"].push_back(task_json(task));
+    const auto answer = ask(call, request);
+    if (!answer) return std::unexpected(answer.error());
+    std::optional<Problem> problem;
+    Fields fields(*answer, file, "", problem);
+    std::vector<std::vector<Outcome>> outcomes(tasks.size());
+    for (Fields& result : fields.children("results")) {
+        Outcome outcome;
+        outcome.task = result.text("name");
+        outcome.backend = result.text("backend");
+        outcome.problem = result.text_or("problem", "");
+        if (outcome.problem.empty()) {
+            outcome.timing = read_timing(result);
+            outcome.flops = result.number_or("flops", 0.0);
+            outcome.bytes = result.number_or("bytes", 0.0);
+            outcome.error = result.number_or("error", 0.0);
+            outcome.tolerance = result.number_or("tolerance", 0.0);
+            outcome.buffers = static_cast<std::size_t>(result.number_or("buffers", 1.0));
+            if (outcome.error > outcome.tolerance) {
+                outcome.problem = fmt::format("wrong: off by {:.2g} of the typical value, allowed {:.2g}", outcome.error,
+                                              outcome.tolerance);
+            }
+        }
+        for (std::size_t i = 0; i < tasks.size(); ++i) {
+            if (tasks[i].name == outcome.task) outcomes[i].push_back(outcome);
+        }
+    }
+    if (problem) return std::unexpected(*problem);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        if (outcomes[i].empty()) {
+            Outcome none;
+            none.task = tasks[i].name;
+            none.backend = "cuda";
+            none.problem = "no kernel in the CUDA plugin";
+            outcomes[i].push_back(std::move(none));
+        }
+    }
+    return outcomes;
+}
+
+Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaPlace& place, const ModelShape& shape,
+                                               const StepWork& work) {
+    const Json request = {{"do", "step"},
+                          {"device", place.device},
+                          {"stage", work.prefill ? "prefill" : "decode"},
+                          {"batch", work.batch},
+                          {"tokens", work.tokens},
+                          {"context", work.context},
+                          {"model",
+                           {{"layers", shape.layers},
+                            {"hidden", shape.hidden},
+                            {"query_heads", shape.query_heads},
+                            {"kv_heads", shape.kv_heads},
+                            {"head_dim", shape.head_dim},
+                            {"ffn_width", shape.ffn_width},
+                            {"vocabulary", shape.vocabulary},
+                            {"activation", "silu"},
+                            {"qk_norm", shape.qk_norm},
+                            {"bias", shape.bias}}},
+                          {"weight_dtype", roofline::name(shape.weights)},
+                          {"kv_dtype", roofline::name(shape.kv)},
+                          {"backends", place.backends},
+                          {"launch", {"graph", "eager"}}};
+    const auto answer = ask(call, request);
+    if (!answer) return std::unexpected(answer.error());
+    std::optional<Problem> problem;
+    Fields fields(*answer, file, "", problem);
+    std::vector<StepOutcome> outcomes;
+    const auto read = [&](Fields& result) {
+        StepOutcome& outcome = outcomes.emplace_back();
+        outcome.backend = result.text_or("backend", "cuda");
+        outcome.launch = result.text_or("launch", "");
+        outcome.problem = result.text_or("problem", "");
+        if (!outcome.problem.empty()) return;
+        outcome.timing = read_timing(result);
+        outcome.attention = result.number_or("attention_s", 0.0);
+        outcome.ffn = result.number_or("ffn_s", 0.0);
+        outcome.other = result.number_or("other_s", 0.0);
+        outcome.layers_distinct =
+            static_cast<std::int64_t>(result.number_or("layers_distinct", static_cast<double>(shape.layers)));
+    };
+    if (fields.has("results")) {
+        for (Fields& result : fields.children("results")) read(result);
+    } else {
+        read(fields);
+    }
+    if (problem) return std::unexpected(*problem);
+    return outcomes;
+}
+
+}  // namespace roofline::bench

@@ -1,0 +1,344 @@
+// The products for AArch64 with the bf16 and i8mm instructions (Neoverse V1 and N2, Apple M2 and later).
+#include "roofline/bench/kernels/products.hpp"
+
+#if defined(__aarch64__) && defined(__linux__)
+#include <algorithm>
+#include <arm_neon.h>
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+#pragma GCC push_options
+#pragma GCC target("arch=armv8.2-a+bf16+i8mm+dotprod")
+namespace roofline::bench::neon {
+namespace {
+
+// Depth that is worked on at once: 8 rows of W of that many bytes and a panel of x share the first-level cache.
+constexpr std::int64_t depth_bytes = 2048;
+// Rows of W that are kept in the second-level cache while all panels of x pass.
+constexpr std::int64_t block_rows = 128;
+
+struct Bf16Tile {
+    using Sum = float32x4_t;
+    static Sum zero() { return vdupq_n_f32(0.0F); }
+    static Sum multiply(Sum sum, uint64x2_t w, uint64x2_t x) {
+        return vbfmmlaq_f32(sum, vreinterpretq_bf16_u64(w), vreinterpretq_bf16_u64(x));
+    }
+    static float32x4_t floats(Sum sum) { return sum; }
+};
+
+struct Int8Tile {
+    using Sum = int32x4_t;
+    static Sum zero() { return vdupq_n_s32(0); }
+    static Sum multiply(Sum sum, uint64x2_t w, uint64x2_t x) {
+        return vmmlaq_s32(sum, vreinterpretq_s8_u64(w), vreinterpretq_s8_u64(x));
+    }
+    static float32x4_t floats(Sum sum) { return vcvtq_f32_s32(sum); }
+};
+
+inline uint64x2_t load(const char* from) {
+    return vreinterpretq_u64_u8(vld1q_u8(reinterpret_cast<const std::uint8_t*>(from)));
+}
+
+/// 2 x `row_pairs` rows of W (row `rows[i]`) against the first `column_pairs` pairs of a panel; `steps` runs of 16 bytes.
+/// `add(row, column, sum)` gets each of the sums.
+template <class Tile, int row_pairs, int column_pairs, class Add>
+inline __attribute__((always_inline)) void tile(const char* const (&rows)[2 * row_pairs], const char* panel,
+                                                std::int64_t steps, const Add& add) {
+    typename Tile::Sum sums[row_pairs][column_pairs];
+    for (auto& row : sums) {
+        for (auto& sum : row) sum = Tile::zero();
+    }
+    for (std::int64_t step = 0; step < steps; ++step) {
+        const std::int64_t at = step * 16;
+        uint64x2_t low[column_pairs];
+        uint64x2_t high[column_pairs];
+        for (int j = 0; j < column_pairs; ++j) {
+            low[j] = load(panel + at * panel_rows + j * 32);
+            high[j] = load(panel + at * panel_rows + j * 32 + 16);
+        }
+        for (int i = 0; i < row_pairs; ++i) {
+            const uint64x2_t one = load(rows[2 * i] + at);
+            const uint64x2_t two = load(rows[2 * i + 1] + at);
+            const uint64x2_t first = vtrn1q_u64(one, two);
+            const uint64x2_t second = vtrn2q_u64(one, two);
+            for (int j = 0; j < column_pairs; ++j) {
+                sums[i][j] = Tile::multiply(sums[i][j], first, low[j]);
+                sums[i][j] = Tile::multiply(sums[i][j], second, high[j]);
+            }
+        }
+    }
+    for (int i = 0; i < row_pairs; ++i) {
+        for (int j = 0; j < column_pairs; ++j) {
+            float values[4];  // w0 x0, w0 x1, w1 x0, w1 x1
+            vst1q_f32(values, Tile::floats(sums[i][j]));
+            for (int row = 0; row < 2; ++row) {
+                for (int column = 0; column < 2; ++column) add(2 * i + row, 2 * j + column, values[2 * row + column]);
+            }
+        }
+    }
+}
+
+/// Several rows of x: tiles of 8 rows of W by a panel.
+template <class Tile, int column_pairs, class Scale>
+void panels(const ProductCall& call, std::int64_t row_bytes, std::int64_t first, std::int64_t last, const Scale& scale) {
+    const auto* weights = static_cast<const char*>(call.weights.values);
+    const auto* packed = static_cast<const char*>(call.packed);
+    // A single panel needs no second look at W, so its rows stream through whole.
+    const std::int64_t depth = call.m <= panel_rows ? row_bytes : depth_bytes;
+    for (std::int64_t block = first; block < last; block += block_rows) {
+        const std::int64_t block_end = std::min(last, block + block_rows);
+        for (std::int64_t begin = 0; begin < row_bytes; begin += depth) {
+            const std::int64_t bytes = std::min(depth, row_bytes - begin);
+            for (std::int64_t panel = 0; panel < call.m; panel += panel_rows) {
+                const char* columns = packed + panel * row_bytes + begin * panel_rows;
+                for (std::int64_t n = block; n < block_end; n += 8) {
+                    const char* rows[8];
+                    for (std::int64_t i = 0; i < 8; ++i)
+                        rows[i] = weights + std::min(n + i, last - 1) * row_bytes + begin;
+                    tile<Tile, 4, column_pairs>(rows, columns, bytes / 16, [&](int row, int column, float sum) {
+                        if (n + row >= block_end || panel + column >= call.m) return;
+                        float& y = call.y[(panel + column) * call.n + n + row];
+                        const float part = sum * scale(n + row, panel + column);
+                        y = begin == 0 ? part : y + part;
+                    });
+                }
+            }
+        }
+    }
+}
+
+template <class Tile, class Scale>
+void all_panels(const ProductCall& call, std::int64_t row_bytes, std::int64_t first, std::int64_t last,
+                const Scale& scale) {
+    if (call.m <= 2)
+        panels<Tile, 1>(call, row_bytes, first, last, scale);
+    else if (call.m <= 4)
+        panels<Tile, 2>(call, row_bytes, first, last, scale);
+    else
+        panels<Tile, 4>(call, row_bytes, first, last, scale);
+}
+
+/// One row of x: W streams past it once. Four rows at a time, each with two chains, keep enough loads under way.
+void vector_bf16(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    const auto* w = static_cast<const Bf16*>(call.weights.values);
+    const auto* x = reinterpret_cast<const bfloat16_t*>(call.x);
+    for (std::int64_t n = first; n < last; n += 4) {
+        const bfloat16_t* rows[4];
+        for (std::int64_t i = 0; i < 4; ++i)
+            rows[i] = reinterpret_cast<const bfloat16_t*>(w + std::min(n + i, last - 1) * call.k);
+        float32x4_t sums[4][2];
+        for (auto& row : sums) row[0] = row[1] = vdupq_n_f32(0.0F);
+        std::int64_t at = 0;
+        for (; at + 16 <= call.k; at += 16) {
+            const bfloat16x8_t x0 = vld1q_bf16(x + at);
+            const bfloat16x8_t x1 = vld1q_bf16(x + at + 8);
+            for (int i = 0; i < 4; ++i) {
+                sums[i][0] = vbfdotq_f32(sums[i][0], vld1q_bf16(rows[i] + at), x0);
+                sums[i][1] = vbfdotq_f32(sums[i][1], vld1q_bf16(rows[i] + at + 8), x1);
+            }
+        }
+        for (; at < call.k; at += 8) {
+            for (int i = 0; i < 4; ++i) sums[i][0] = vbfdotq_f32(sums[i][0], vld1q_bf16(rows[i] + at), vld1q_bf16(x + at));
+        }
+        for (std::int64_t i = 0; i < std::min<std::int64_t>(4, last - n); ++i)
+            call.y[n + i] = vaddvq_f32(vaddq_f32(sums[i][0], sums[i][1]));
+    }
+}
+
+void product_bf16(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    if (call.m == 1) return vector_bf16(call, first, last);
+    all_panels<Bf16Tile>(call, call.k * 2, first, last, [](std::int64_t, std::int64_t) { return 1.0F; });
+}
+
+void vector_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    const auto* w = static_cast<const std::int8_t*>(call.weights.values);
+    const auto* x = static_cast<const std::int8_t*>(call.x);
+    for (std::int64_t n = first; n < last; n += 4) {
+        const std::int8_t* rows[4];
+        for (std::int64_t i = 0; i < 4; ++i) rows[i] = w + std::min(n + i, last - 1) * call.k;
+        int32x4_t sums[4][2];
+        for (auto& row : sums) row[0] = row[1] = vdupq_n_s32(0);
+        std::int64_t at = 0;
+        for (; at + 32 <= call.k; at += 32) {
+            const int8x16_t x0 = vld1q_s8(x + at);
+            const int8x16_t x1 = vld1q_s8(x + at + 16);
+            for (int i = 0; i < 4; ++i) {
+                sums[i][0] = vdotq_s32(sums[i][0], vld1q_s8(rows[i] + at), x0);
+                sums[i][1] = vdotq_s32(sums[i][1], vld1q_s8(rows[i] + at + 16), x1);
+            }
+        }
+        for (; at < call.k; at += 16) {
+            for (int i = 0; i < 4; ++i) sums[i][0] = vdotq_s32(sums[i][0], vld1q_s8(rows[i] + at), vld1q_s8(x + at));
+        }
+        for (std::int64_t i = 0; i < std::min<std::int64_t>(4, last - n); ++i) {
+            call.y[n + i] = static_cast<float>(vaddvq_s32(vaddq_s32(sums[i][0], sums[i][1]))) *
+                            call.weights.row_scales[n + i] * call.x_scales[0];
+        }
+    }
+}
+
+void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    if (call.m == 1) return vector_int8(call, first, last);
+    all_panels<Int8Tile>(call, call.k, first, last, [&](std::int64_t row, std::int64_t column) {
+        return call.weights.row_scales[row] * call.x_scales[column];
+    });
+}
+
+/// The sums of a group stay integers; scales and zero points come in once a group. Two rows at a time.
+void vector_int4(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    const std::int64_t groups = call.k / int4_group;
+    const auto* x = static_cast<const std::int8_t*>(call.x);
+    const uint8x16_t low_half = vdupq_n_u8(15);
+    constexpr int rows_at_once = 2;
+    for (std::int64_t n = first; n < last; n += rows_at_once) {
+        float totals[rows_at_once] = {};
+        const std::uint8_t* rows[rows_at_once];
+        std::int64_t places[rows_at_once];
+        for (std::int64_t i = 0; i < rows_at_once; ++i) {
+            const std::int64_t row = std::min(n + i, last - 1);
+            rows[i] = static_cast<const std::uint8_t*>(call.weights.values) + row * call.k / 2;
+            places[i] = row * groups;
+        }
+        for (std::int64_t group = 0; group < groups; ++group) {
+            int32x4_t sums[rows_at_once][2];
+            for (auto& row : sums) row[0] = row[1] = vdupq_n_s32(0);
+            for (int run = 0; run < 4; ++run) {
+                const int8x16_t x0 = vld1q_s8(x + group * int4_group + run * 32);
+                const int8x16_t x1 = vld1q_s8(x + group * int4_group + run * 32 + 16);
+                for (int i = 0; i < rows_at_once; ++i) {
+                    const uint8x16_t both = vld1q_u8(rows[i] + group * (int4_group / 2) + run * 16);
+                    sums[i][0] = vdotq_s32(sums[i][0], vreinterpretq_s8_u8(vandq_u8(both, low_half)), x0);
+                    sums[i][1] = vdotq_s32(sums[i][1], vreinterpretq_s8_u8(vshrq_n_u8(both, 4)), x1);
+                }
+            }
+            for (int i = 0; i < rows_at_once; ++i) {
+                const auto dot = static_cast<float>(vaddvq_s32(vaddq_s32(sums[i][0], sums[i][1])));
+                const std::int64_t place = places[i] + group;
+                totals[i] += (dot - call.weights.group_zero(place) * call.x_sums[group]) *
+                             (call.weights.group_scale(place) * call.x_scales[group]);
+            }
+        }
+        for (std::int64_t i = 0; i < std::min<std::int64_t>(rows_at_once, last - n); ++i) call.y[n + i] = totals[i];
+    }
+}
+
+/// Several rows of x: half bytes become bytes in registers and go through the tiles of int8, a group at a time.
+template <int column_pairs>
+void panels_int4(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    const std::int64_t groups = call.k / int4_group;
+    const auto* packed = static_cast<const char*>(call.packed);
+    constexpr int columns = 2 * column_pairs;
+    for (std::int64_t n = first; n < last; n += 8) {
+        alignas(64) static thread_local std::uint8_t bytes[8][int4_group];
+        const std::int64_t count = std::min<std::int64_t>(8, last - n);
+        for (std::int64_t group = 0; group < groups; ++group) {
+            const char* rows[8];
+            float scales[8];
+            float zeros[8];
+            for (std::int64_t i = 0; i < 8; ++i) {
+                const std::int64_t row = std::min(n + i, last - 1);
+                const auto* from =
+                    static_cast<const std::uint8_t*>(call.weights.values) + row * call.k / 2 + group * int4_group / 2;
+                for (int run = 0; run < 4; ++run) {
+                    const uint8x16_t both = vld1q_u8(from + run * 16);
+                    vst1q_u8(bytes[i] + run * 32, vandq_u8(both, vdupq_n_u8(15)));
+                    vst1q_u8(bytes[i] + run * 32 + 16, vshrq_n_u8(both, 4));
+                }
+                rows[i] = reinterpret_cast<const char*>(bytes[i]);
+                scales[i] = call.weights.group_scale(row * groups + group);
+                zeros[i] = call.weights.group_zero(row * groups + group);
+            }
+            for (std::int64_t panel = 0; panel < call.m; panel += panel_rows) {
+                const char* values = packed + panel * call.k + group * int4_group * panel_rows;
+                float x_scales[columns];
+                float x_sums[columns];
+                for (std::int64_t j = 0; j < columns; ++j) {
+                    const std::int64_t place = std::min(panel + j, call.m - 1) * groups + group;
+                    x_scales[j] = call.x_scales[place];
+                    x_sums[j] = call.x_sums[place];
+                }
+                tile<Int8Tile, 4, column_pairs>(rows, values, int4_group / 16, [&](int row, int column, float sum) {
+                    if (row >= count || panel + column >= call.m) return;
+                    float& y = call.y[(panel + column) * call.n + n + row];
+                    const float part = (sum - zeros[row] * x_sums[column]) * (scales[row] * x_scales[column]);
+                    y = group == 0 ? part : y + part;
+                });
+            }
+        }
+    }
+}
+
+void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    if (call.m == 1)
+        vector_int4(call, first, last);
+    else if (call.m <= 2)
+        panels_int4<1>(call, first, last);
+    else if (call.m <= 4)
+        panels_int4<2>(call, first, last);
+    else
+        panels_int4<4>(call, first, last);
+}
+
+/// fp32: 4 rows of W against up to 4 rows of x.
+template <int columns>
+void block_fp32(const ProductCall& call, std::int64_t n, std::int64_t last, std::int64_t column) {
+    const auto* w = static_cast<const float*>(call.weights.values);
+    const float* rows[4];
+    for (std::int64_t i = 0; i < 4; ++i) rows[i] = w + std::min(n + i, last - 1) * call.k;
+    const float* x = static_cast<const float*>(call.x) + column * call.k;
+    float32x4_t sums[4][columns][columns == 1 ? 2 : 1];
+    for (auto& row : sums) {
+        for (auto& chains : row) {
+            for (auto& sum : chains) sum = vdupq_n_f32(0.0F);
+        }
+    }
+    for (std::int64_t at = 0; at < call.k; at += 8) {
+        for (int part = 0; part < 2; ++part) {
+            float32x4_t values[columns];
+            for (int j = 0; j < columns; ++j) values[j] = vld1q_f32(x + j * call.k + at + 4 * part);
+            for (int i = 0; i < 4; ++i) {
+                const float32x4_t weight = vld1q_f32(rows[i] + at + 4 * part);
+                for (int j = 0; j < columns; ++j) {
+                    float32x4_t& sum = sums[i][j][columns == 1 ? part : 0];
+                    sum = vfmaq_f32(sum, weight, values[j]);
+                }
+            }
+        }
+    }
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(4, last - n); ++i) {
+        for (int j = 0; j < columns; ++j) {
+            float total = 0.0F;
+            for (const float32x4_t sum : sums[i][j]) total += vaddvq_f32(sum);
+            call.y[(column + j) * call.n + n + i] = total;
+        }
+    }
+}
+
+void product_fp32(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    for (std::int64_t n = first; n < last; n += 4) {
+        std::int64_t column = 0;
+        for (; column + 4 <= call.m; column += 4) block_fp32<4>(call, n, last, column);
+        for (; column < call.m; ++column) block_fp32<1>(call, n, last, column);
+    }
+}
+
+}  // namespace
+}  // namespace roofline::bench::neon
+#pragma GCC pop_options
+
+namespace roofline::bench {
+const ProductKernels* neon_products() {
+    static constexpr ProductKernels kernels = {"NEON with bf16 and i8mm", neon::product_fp32, neon::product_bf16,
+                                               neon::product_int8, neon::product_int4, true};
+    const bool here =
+        (::getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0 && (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
+    return here ? &kernels : nullptr;
+}
+}  // namespace roofline::bench
+#else
+namespace roofline::bench {
+const ProductKernels* neon_products() {
+    return nullptr;
+}
+}  // namespace roofline::bench
+#endif

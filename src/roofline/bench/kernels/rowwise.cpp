@@ -1,0 +1,155 @@
+#include "roofline/bench/kernels/rowwise.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace roofline::bench {
+
+void rms_norm(const float* x, const float* gain, float* y, std::int64_t rows, std::int64_t width, Threads& threads) {
+    threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last; ++row) {
+            const float* from = x + row * width;
+            float sums[16] = {};
+            std::int64_t at = 0;
+            for (; at + 16 <= width; at += 16) {
+                for (int i = 0; i < 16; ++i) sums[i] += from[at + i] * from[at + i];
+            }
+            float square = 0.0F;
+            for (const float sum : sums) square += sum;
+            for (; at < width; ++at) square += from[at] * from[at];
+            const float scale = 1.0F / std::sqrt(square / static_cast<float>(width) + 1e-5F);
+            for (std::int64_t i = 0; i < width; ++i) y[row * width + i] = from[i] * scale * gain[i];
+        }
+    });
+}
+
+void add(float* stream, const float* x, std::int64_t rows, std::int64_t width, Threads& threads) {
+    threads.ranges(rows * width, 4096, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) stream[i] += x[i];
+    });
+}
+
+void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads) {
+    constexpr std::int64_t strip = 1024;
+    const std::int64_t strips = (width + strip - 1) / strip;
+    threads.ranges(rows * strips, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t item = first; item < last; ++item) {
+            const float* gate = x + item / strips * 2 * width;
+            const float* up = gate + width;
+            float* to = y + item / strips * width;
+            const std::int64_t begin = item % strips * strip;
+            for (std::int64_t i = begin; i < std::min(width, begin + strip); ++i)
+                to[i] = gate[i] / (1.0F + std::exp(-gate[i])) * up[i];
+        }
+    });
+}
+
+void rotary_table(float* table, std::int64_t first, std::int64_t count, std::int64_t head_dim) {
+    for (std::int64_t position = 0; position < count; ++position) {
+        for (std::int64_t i = 0; i < head_dim / 2; ++i) {
+            const double angle = static_cast<double>(first + position) *
+                                 std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
+            *table++ = static_cast<float>(std::cos(angle));
+            *table++ = static_cast<float>(std::sin(angle));
+        }
+    }
+}
+
+void rotary(float* qkv, const float* table, const QkvRows& shape, Threads& threads) {
+    const std::int64_t half = shape.head_dim / 2;
+    threads.ranges(shape.rows(), 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last; ++row) {
+            const float* turns = table + row % shape.tokens * shape.head_dim;
+            for (std::int64_t head = 0; head < shape.query_heads + shape.kv_heads; ++head) {
+                float* low = qkv + row * shape.width() + head * shape.head_dim;
+                float* high = low + half;
+                for (std::int64_t i = 0; i < half; ++i) {
+                    const float a = low[i];
+                    const float b = high[i];
+                    low[i] = a * turns[2 * i] - b * turns[2 * i + 1];
+                    high[i] = b * turns[2 * i] + a * turns[2 * i + 1];
+                }
+            }
+        }
+    });
+}
+
+void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity, DType kv, const QkvRows& shape,
+              Threads& threads) {
+    const std::int64_t d = shape.head_dim;
+    threads.ranges(shape.rows(), 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last; ++row) {
+            const float* from = qkv + row * shape.width() + shape.query_heads * d;
+            const std::int64_t position = shape.position + row % shape.tokens;
+            for (std::int64_t head = 0; head < shape.kv_heads; ++head) {
+                const std::int64_t at = ((row / shape.tokens * shape.kv_heads + head) * capacity + position) * d;
+                for (const bool value : {false, true}) {
+                    const float* source = from + (head + (value ? shape.kv_heads : 0)) * d;
+                    void* target = value ? values : keys;
+                    if (kv == DType::bf16) {
+                        for (std::int64_t i = 0; i < d; ++i) static_cast<Bf16*>(target)[at + i] = to_bf16(source[i]);
+                    } else {
+                        std::memcpy(static_cast<float*>(target) + at, source, static_cast<std::size_t>(d) * sizeof(float));
+                    }
+                }
+            }
+        }
+    });
+}
+
+void take_queries(const float* qkv, float* q, const QkvRows& shape, Threads& threads) {
+    const std::int64_t width = shape.query_heads * shape.head_dim;
+    threads.ranges(shape.rows(), 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last; ++row)
+            std::copy_n(qkv + row * shape.width(), width, q + row * width);
+    });
+}
+
+void gather(const Bf16* table, const std::int32_t* tokens, float* y, std::int64_t rows, std::int64_t width,
+            Threads& threads) {
+    threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last; ++row) {
+            const Bf16* from = table + tokens[row] * width;
+            for (std::int64_t i = 0; i < width; ++i) y[row * width + i] = from_bf16(from[i]);
+        }
+    });
+}
+
+void argmax(const float* logits, std::int32_t* best, std::int64_t rows, std::int64_t width, Threads& threads) {
+    threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last; ++row) {
+            const float* from = logits + row * width;
+            best[row] = static_cast<std::int32_t>(std::max_element(from, from + width) - from);
+        }
+    });
+}
+
+void narrow_to_bf16(const float* x, Bf16* y, std::int64_t count, Threads& threads) {
+    threads.ranges(count, 4096, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) y[i] = to_bf16(x[i]);
+    });
+}
+
+void narrow_to_int8(const float* x, std::int8_t* y, float* scales, float* sums, std::int64_t count, std::int64_t run,
+                    Threads& threads) {
+    threads.ranges(count / run, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t part = first; part < last; ++part) {
+            const float* from = x + part * run;
+            float largest = 1e-20F;
+            for (std::int64_t i = 0; i < run; ++i) largest = std::max(largest, std::fabs(from[i]));
+            const float inverse = 127.0F / largest;
+            std::int32_t sum = 0;
+            for (std::int64_t i = 0; i < run; ++i) {
+                const float scaled = from[i] * inverse;
+                const auto value = static_cast<std::int32_t>(scaled + (scaled >= 0.0F ? 0.5F : -0.5F));
+                y[part * run + i] = static_cast<std::int8_t>(value);
+                sum += value;
+            }
+            scales[part] = largest / 127.0F;
+            if (sums != nullptr) sums[part] = static_cast<float>(sum);
+        }
+    });
+}
+
+}  // namespace roofline::bench

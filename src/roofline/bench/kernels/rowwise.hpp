@@ -1,0 +1,52 @@
+// What a step does between its products, row by row: norms, rotary embedding, gates, writes to the cache. Plain loops
+// that compilers vectorise; they cost little beside the products, and rows are shared out over threads.
+#pragma once
+
+#include <cstdint>
+
+#include "roofline/bench/numbers.hpp"
+#include "roofline/bench/threads.hpp"
+#include "roofline/core/dtype.hpp"
+
+namespace roofline::bench {
+
+/// y = x / rms(x) * gain.
+void rms_norm(const float* x, const float* gain, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
+void add(float* stream, const float* x, std::int64_t rows, std::int64_t width, Threads& threads);
+/// y = silu(gate) * up, with gate and up beside each other in a row of x.
+void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
+
+/// Where the rows of a fused QKV product lie and what becomes of them.
+struct QkvRows {
+    std::int64_t batch = 0;
+    std::int64_t tokens = 0;    // of each sequence
+    std::int64_t position = 0;  // of the first of them
+    std::int64_t query_heads = 0;
+    std::int64_t kv_heads = 0;
+    std::int64_t head_dim = 0;
+
+    std::int64_t rows() const { return batch * tokens; }
+    std::int64_t width() const { return (query_heads + 2 * kv_heads) * head_dim; }
+};
+/// Turns queries and keys by their position, in place; `table` from rotary_table. Halves are rotated against each other.
+void rotary(float* qkv, const float* table, const QkvRows& shape, Threads& threads);
+/// cos and sin for every position of [first, first + count): count x head_dim / 2 x 2.
+void rotary_table(float* table, std::int64_t first, std::int64_t count, std::int64_t head_dim);
+/// Keys and values of the new tokens into the cache ([sequence][KV head][position][head_dim], bf16 or fp32).
+void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity, DType kv, const QkvRows& shape,
+              Threads& threads);
+/// Queries out of the fused rows, as attention wants them.
+void take_queries(const float* qkv, float* q, const QkvRows& shape, Threads& threads);
+
+void gather(const Bf16* table, const std::int32_t* tokens, float* y, std::int64_t rows, std::int64_t width,
+            Threads& threads);
+/// Greedy sampling: the place of the largest logit of each row.
+void argmax(const float* logits, std::int32_t* best, std::int64_t rows, std::int64_t width, Threads& threads);
+
+/// x as products want it.
+void narrow_to_bf16(const float* x, Bf16* y, std::int64_t count, Threads& threads);
+/// To int8, one scale for each run of `run` numbers; `sums` (may be null) gets the sum of each run's int8 values.
+void narrow_to_int8(const float* x, std::int8_t* y, float* scales, float* sums, std::int64_t count, std::int64_t run,
+                    Threads& threads);
+
+}  // namespace roofline::bench

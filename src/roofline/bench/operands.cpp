@@ -1,0 +1,434 @@
+#include "roofline/bench/operands.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <sys/mman.h>
+
+#include <fmt/format.h>
+
+#include "roofline/bench/kernels/rowwise.hpp"
+
+namespace roofline::bench {
+namespace {
+
+constexpr std::int64_t aligned(std::int64_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+std::size_t size(std::int64_t count) {
+    return static_cast<std::size_t>(count);
+}
+
+void fill(Memory& memory, DType type, std::uint64_t seed, Threads& threads, float size_of_values = 1.0F) {
+    threads.ranges(memory.bytes() / (bits(type) / 8), 1 << 16, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) {
+            const float value = size_of_values * random_value(seed + static_cast<std::uint64_t>(i));
+            if (type == DType::bf16)
+                memory.as<Bf16>()[i] = to_bf16(value);
+            else
+                memory.as<float>()[i] = value;
+        }
+    });
+}
+
+std::vector<float> random_floats(std::int64_t count, std::uint64_t seed) {
+    std::vector<float> values(size(count));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = random_value(seed + i);
+    return values;
+}
+
+double kv_at(const Memory& memory, DType type, std::int64_t at) {
+    return type == DType::bf16 ? static_cast<double>(from_bf16(memory.as<Bf16>()[at])) : memory.as<float>()[at];
+}
+
+/// Places spread over [0, count), the first and the last among them.
+std::vector<std::int64_t> spread(std::int64_t count, std::int64_t most) {
+    std::vector<std::int64_t> places;
+    for (std::int64_t i = 0; i < std::min(count, most); ++i)
+        places.push_back(count <= most ? i : i * (count - 1) / (most - 1));
+    return places;
+}
+
+}  // namespace
+
+Result<Memory> Memory::reserve(std::int64_t bytes) {
+    Memory memory;
+    memory.bytes_ = std::max<std::int64_t>(bytes, 64);
+    void* data = ::mmap(nullptr, size(memory.bytes_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) {
+        memory.bytes_ = 0;
+        return std::unexpected(Problem{fmt::format("{:.1f} GB of memory cannot be had", static_cast<double>(bytes) / 1e9), true});
+    }
+#ifdef MADV_HUGEPAGE
+    ::madvise(data, size(memory.bytes_), MADV_HUGEPAGE);  // fewer page walks; a wish, not a need
+#endif
+    memory.data_ = static_cast<std::byte*>(data);
+    return memory;
+}
+
+Memory::Memory(Memory&& other) noexcept : data_(other.data_), bytes_(other.bytes_) {
+    other.data_ = nullptr;
+    other.bytes_ = 0;
+}
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+}
+
+Memory::~Memory() {
+    if (data_ != nullptr) ::munmap(data_, size(bytes_));
+}
+
+std::int64_t free_memory() {
+    std::int64_t free = std::numeric_limits<std::int64_t>::max();
+    std::ifstream system("/proc/meminfo");
+    std::string key;
+    std::string unit;
+    for (std::int64_t value = 0; system >> key >> value; std::getline(system, unit)) {
+        if (key == "MemAvailable:") free = value * 1024;
+    }
+    std::int64_t limit = 0;
+    std::int64_t used = 0;
+    std::ifstream most("/sys/fs/cgroup/memory.max");
+    std::ifstream now("/sys/fs/cgroup/memory.current");
+    if (most >> limit && now >> used) free = std::min(free, limit - used);
+    return std::max<std::int64_t>(free, 0);
+}
+
+std::int64_t WeightMatrix::bytes(std::int64_t n, std::int64_t k, DType type) {
+    const std::int64_t values = aligned(n * k * bits(type) / 8);
+    if (type == DType::int8) return values + aligned(n * 4);
+    if (type == DType::int4) {
+        const std::int64_t groups = n * (k / int4_group);
+        return values + aligned(groups * 2) + aligned((groups + 1) / 2);
+    }
+    return values;
+}
+
+Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, DType type, std::uint64_t seed,
+                                          Threads& threads) {
+    WeightMatrix matrix;
+    matrix.n_ = n;
+    matrix.k_ = k;
+    auto memory = Memory::reserve(bytes(n, k, type));
+    if (!memory) return std::unexpected(memory.error());
+    matrix.memory_ = std::move(*memory);
+    std::byte* values = matrix.memory_.data();
+    matrix.view_.type = type;
+    matrix.view_.values = values;
+    // Sums of k products of evenly spread numbers then have about the size of the input.
+    const float magnitude = std::sqrt(3.0F / static_cast<float>(k));
+    if (type == DType::fp32 || type == DType::bf16) {
+        fill(matrix.memory_, type, seed, threads, magnitude);
+        return matrix;
+    }
+    const std::int64_t payload = aligned(n * k * bits(type) / 8);
+    threads.ranges(payload / 8, 1 << 14, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) {
+            std::uint64_t value = mixed(seed + static_cast<std::uint64_t>(i));
+            if (type == DType::int8) {  // -128 is no weight: scales are symmetric
+                for (unsigned shift = 0; shift < 64; shift += 8) {
+                    if (((value >> shift) & 255U) == 128U) value ^= std::uint64_t{1} << shift;
+                }
+            }
+            std::memcpy(values + i * 8, &value, 8);
+        }
+    });
+    if (type == DType::int8) {
+        auto* scales = reinterpret_cast<float*>(values + payload);
+        for (std::int64_t row = 0; row < n; ++row)
+            scales[row] =
+                magnitude * (1.0F + 0.5F * random_value(seed + 7 + static_cast<std::uint64_t>(row))) / 127.0F;
+        matrix.view_.row_scales = scales;
+    } else {
+        const std::int64_t groups = n * (k / int4_group);
+        auto* scales = reinterpret_cast<Bf16*>(values + payload);
+        auto* zeros = reinterpret_cast<std::uint8_t*>(values + payload + aligned(groups * 2));
+        for (std::int64_t group = 0; group < groups; ++group)
+            scales[group] = to_bf16(
+                magnitude * (1.0F + 0.5F * random_value(seed + 9 + static_cast<std::uint64_t>(group))) / 8.0F);
+        for (std::int64_t i = 0; i < (groups + 1) / 2; ++i)
+            zeros[i] = static_cast<std::uint8_t>(0x66U + (mixed(seed + static_cast<std::uint64_t>(i)) & 0x33U));
+        matrix.view_.group_scales = scales;
+        matrix.view_.group_zeros = zeros;
+    }
+    return matrix;
+}
+
+double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
+    const std::int64_t place = row * k_ + column;
+    switch (view_.type) {
+        case DType::fp32:
+            return static_cast<const float*>(view_.values)[place];
+        case DType::bf16:
+            return from_bf16(static_cast<const Bf16*>(view_.values)[place]);
+        case DType::int8:
+            return static_cast<double>(static_cast<const std::int8_t*>(view_.values)[place]) * view_.row_scales[row];
+        default: {
+            const std::int64_t run = column / 32;
+            const auto* bytes = static_cast<const std::uint8_t*>(view_.values) + row * k_ / 2 + run * 16 + column % 16;
+            const int q = column % 32 < 16 ? *bytes & 15 : *bytes >> 4;
+            const std::int64_t group = row * (k_ / int4_group) + column / int4_group;
+            return (static_cast<double>(q) - view_.group_zero(group)) * view_.group_scale(group);
+        }
+    }
+}
+
+void Activations::prepare(const float* x, ProductCall& call, bool packs, Threads& threads) {
+    const std::int64_t count = call.m * call.k;
+    const DType weights = call.weights.type;
+    if (weights == DType::fp32) {
+        call.x = x;
+        return;
+    }
+    const DType type = weights == DType::bf16 ? DType::bf16 : DType::int8;
+    narrow_.resize(size(count * bits(type) / 8));
+    if (type == DType::bf16) {
+        narrow_to_bf16(x, reinterpret_cast<Bf16*>(narrow_.data()), count, threads);
+    } else {
+        const std::int64_t run = weights == DType::int4 ? int4_group : call.k;
+        scales_.resize(size(count / run));
+        sums_.resize(size(count / run));
+        narrow_to_int8(x, reinterpret_cast<std::int8_t*>(narrow_.data()), scales_.data(), sums_.data(), count, run, threads);
+        call.x_scales = scales_.data();
+        call.x_sums = sums_.data();
+    }
+    call.x = narrow_.data();
+    if (packs && call.m > 1) {
+        packed_.resize(size(packed_bytes(call.m, call.k, type)));
+        const std::int64_t row_bytes = call.k * bits(type) / 8;
+        const std::int64_t panels = (call.m + panel_rows - 1) / panel_rows;
+        threads.ranges(panels, 1, [&](std::int64_t first, std::int64_t last) {
+            for (std::int64_t panel = first; panel < last; ++panel) {
+                pack(narrow_.data() + panel * panel_rows * row_bytes, std::min(panel_rows, call.m - panel * panel_rows),
+                     call.k, type, packed_.data() + panel * panel_rows * row_bytes);
+            }
+        });
+        call.packed = packed_.data();
+    }
+}
+
+void Operands::poison() {
+    std::fill(y.begin(), y.end(), std::numeric_limits<float>::quiet_NaN());
+}
+
+Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threads& threads) {
+    Operands operands;
+    operands.task = task;
+    std::int64_t one = 0;
+    const std::int64_t kv_bytes = task.batch * task.kv_heads * task.context * task.head_dim * bits(task.kv) / 8;
+    if (task.kind == TaskKind::product) one = WeightMatrix::bytes(task.n, task.k, task.weights);
+    if (task.kind == TaskKind::attention) one = 2 * kv_bytes;
+    const std::int64_t copies = one > 0 ? std::clamp<std::int64_t>((rotate_past + one - 1) / one, 1, 64) : 1;
+    if (const std::int64_t free = free_memory(); one * copies > free / 10 * 9) {
+        return std::unexpected(Problem{fmt::format("{}: needs {:.1f} GB of memory, and {:.1f} GB are free", task.name,
+                                                   static_cast<double>(one * copies) / 1e9,
+                                                   static_cast<double>(free) / 1e9),
+                                       true});
+    }
+    for (std::int64_t copy = 0; copy < copies; ++copy) {
+        const auto seed = static_cast<std::uint64_t>(copy + 1) << 40U;
+        if (task.kind == TaskKind::product) {
+            auto matrix = WeightMatrix::random(task.n, task.k, task.weights, seed, threads);
+            if (!matrix) return std::unexpected(matrix.error());
+            operands.weights.push_back(std::move(*matrix));
+        } else if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write) {
+            for (auto* side : {&operands.keys, &operands.values}) {
+                auto memory = Memory::reserve(kv_bytes);
+                if (!memory) return std::unexpected(memory.error());
+                fill(*memory, task.kv, seed + (side == &operands.keys ? 0 : 1U << 30U), threads);
+                side->push_back(std::move(*memory));
+            }
+        }
+    }
+    const std::int64_t heads = task.query_heads + 2 * task.kv_heads;
+    std::int64_t inputs = task.rows * task.width;
+    std::int64_t outputs = inputs;
+    switch (task.kind) {
+        case TaskKind::product:
+            inputs = task.m * task.k;
+            outputs = task.m * task.n;
+            break;
+        case TaskKind::attention:
+            inputs = outputs = task.batch * task.tokens * task.query_heads * task.head_dim;
+            break;
+        case TaskKind::rotary:
+        case TaskKind::kv_write:
+            inputs = outputs = task.rows * heads * task.head_dim;
+            break;
+        case TaskKind::activation:
+            inputs = 2 * outputs;
+            break;
+        case TaskKind::sampling:
+            outputs = task.rows;
+            break;
+        case TaskKind::embedding: {
+            inputs = 0;
+            constexpr std::int64_t table_rows = 4096;
+            auto table = Memory::reserve(table_rows * task.width * 2);
+            if (!table) return std::unexpected(table.error());
+            fill(*table, DType::bf16, 3, threads);
+            operands.tables.push_back(std::move(*table));
+            for (std::int64_t row = 0; row < task.rows; ++row)
+                operands.tokens.push_back(static_cast<std::int32_t>(mixed(static_cast<std::uint64_t>(row)) % table_rows));
+            break;
+        }
+        default:
+            break;
+    }
+    operands.x = random_floats(inputs, 1U << 20U);
+    operands.gain = random_floats(task.width, 5U << 20U);
+    operands.y.resize(size(outputs));
+    operands.poison();
+    return operands;
+}
+
+std::vector<Sample> reference(const Operands& operands) {
+    const Task& task = operands.task;
+    std::vector<Sample> samples;
+    const std::int64_t d = task.head_dim;
+    const float* x = operands.x.data();
+    switch (task.kind) {
+        case TaskKind::product: {
+            for (const std::int64_t i : spread(task.m, 3)) {
+                for (const std::int64_t n : spread(task.n, 48)) {
+                    double sum = 0.0;
+                    for (std::int64_t k = 0; k < task.k; ++k)
+                        sum += operands.weights[0].at(n, k) * static_cast<double>(x[i * task.k + k]);
+                    samples.push_back({i * task.n + n, sum});
+                }
+            }
+            break;
+        }
+        case TaskKind::attention: {
+            const std::int64_t group = task.query_heads / task.kv_heads;
+            const double scale = 1.0 / std::sqrt(static_cast<double>(d));
+            for (const std::int64_t row : spread(task.batch * task.tokens, 3)) {
+                for (const std::int64_t head : spread(task.query_heads, 4)) {
+                    const std::int64_t sequence = row / task.tokens;
+                    const std::int64_t seen = task.context - task.tokens + row % task.tokens + 1;
+                    const std::int64_t base = (sequence * task.kv_heads + head / group) * task.context * d;
+                    const float* q = x + (row * task.query_heads + head) * d;
+                    std::vector<double> scores(size(seen));
+                    double largest = -1e300;
+                    for (std::int64_t p = 0; p < seen; ++p) {
+                        double dot = 0.0;
+                        for (std::int64_t i = 0; i < d; ++i)
+                            dot += static_cast<double>(q[i]) * kv_at(operands.keys[0], task.kv, base + p * d + i);
+                        scores[size(p)] = dot * scale;
+                        largest = std::max(largest, scores[size(p)]);
+                    }
+                    double total = 0.0;
+                    for (double& score : scores) total += score = std::exp(score - largest);
+                    for (const std::int64_t i : spread(d, 8)) {
+                        double sum = 0.0;
+                        for (std::int64_t p = 0; p < seen; ++p)
+                            sum += scores[size(p)] * kv_at(operands.values[0], task.kv, base + p * d + i);
+                        samples.push_back({(row * task.query_heads + head) * d + i, sum / total});
+                    }
+                }
+            }
+            break;
+        }
+        case TaskKind::norm:
+            for (const std::int64_t row : spread(task.rows, 3)) {
+                double square = 0.0;
+                for (std::int64_t i = 0; i < task.width; ++i) square += std::pow(double{x[row * task.width + i]}, 2.0);
+                const double scale = 1.0 / std::sqrt(square / static_cast<double>(task.width) + 1e-5);
+                for (const std::int64_t i : spread(task.width, 64))
+                    samples.push_back({row * task.width + i, x[row * task.width + i] * scale * operands.gain[size(i)]});
+            }
+            break;
+        case TaskKind::add:  // y += x, with y = x before
+            for (const std::int64_t i : spread(task.rows * task.width, 256)) samples.push_back({i, 2.0 * double{x[i]}});
+            break;
+        case TaskKind::activation:
+            for (const std::int64_t row : spread(task.rows, 3)) {
+                for (const std::int64_t i : spread(task.width, 64)) {
+                    const double gate = x[row * 2 * task.width + i];
+                    const double up = x[row * 2 * task.width + task.width + i];
+                    samples.push_back({row * task.width + i, gate / (1.0 + std::exp(-gate)) * up});
+                }
+            }
+            break;
+        case TaskKind::rotary: {
+            const std::int64_t width = (task.query_heads + 2 * task.kv_heads) * d;
+            for (const std::int64_t row : spread(task.rows, 3)) {
+                const std::int64_t position = task.context - task.tokens + row % task.tokens;
+                for (const std::int64_t head : spread(task.query_heads + task.kv_heads, 3)) {
+                    for (const std::int64_t i : spread(d / 2, 8)) {
+                        const double angle = static_cast<double>(position) *
+                                             std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(d));
+                        const std::int64_t at = row * width + head * d + i;
+                        const double a = x[at];
+                        const double b = x[at + d / 2];
+                        samples.push_back({at, a * std::cos(angle) - b * std::sin(angle)});
+                        samples.push_back({at + d / 2, b * std::cos(angle) + a * std::sin(angle)});
+                    }
+                }
+            }
+            break;
+        }
+        case TaskKind::kv_write: {  // what was written is read back into y, at the places of K and V in the fused rows
+            const std::int64_t width = (task.query_heads + 2 * task.kv_heads) * d;
+            for (const std::int64_t row : spread(task.rows, 3)) {
+                for (const std::int64_t i : spread(2 * task.kv_heads * d, 64)) {
+                    const std::int64_t at = row * width + task.query_heads * d + i;
+                    samples.push_back({at, task.kv == DType::bf16 ? from_bf16(to_bf16(x[at])) : x[at]});
+                }
+            }
+            break;
+        }
+        case TaskKind::embedding:
+            for (const std::int64_t row : spread(task.rows, 3)) {
+                for (const std::int64_t i : spread(task.width, 64)) {
+                    const std::int64_t at = operands.tokens[size(row)] * task.width + i;
+                    samples.push_back({row * task.width + i, from_bf16(operands.tables[0].as<Bf16>()[at])});
+                }
+            }
+            break;
+        case TaskKind::sampling:
+            for (std::int64_t row = 0; row < task.rows; ++row) {
+                std::int64_t best = 0;
+                for (std::int64_t i = 1; i < task.width; ++i) {
+                    if (x[row * task.width + i] > x[row * task.width + best]) best = i;
+                }
+                samples.push_back({row, static_cast<double>(best)});
+            }
+            break;
+    }
+    return samples;
+}
+
+double tolerance(const Task& task) {
+    switch (task.kind) {
+        case TaskKind::product:
+            // Activations are rounded to the type that meets the weights: 2^-9 for bf16, some 2^-8 of the largest for int8.
+            return task.weights == DType::fp32 ? 1e-4 : task.weights == DType::bf16 ? 1e-2 : 3e-2;
+        case TaskKind::attention:
+            return task.kv == DType::bf16 ? 2e-2 : 1e-3;
+        default:
+            return 1e-4;
+    }
+}
+
+double largest_error(std::span<const Sample> samples, std::span<const float> y) {
+    double square = 0.0;
+    double largest = 0.0;
+    for (const Sample& sample : samples) {
+        const double found = y[size(sample.index)];
+        if (!std::isfinite(found)) return std::numeric_limits<double>::infinity();
+        square += sample.value * sample.value;
+        largest = std::max(largest, std::fabs(found - sample.value));
+    }
+    const double typical = std::sqrt(square / static_cast<double>(std::max<std::size_t>(samples.size(), 1)));
+    return typical > 0.0 ? largest / typical : largest;
+}
+
+}  // namespace roofline::bench

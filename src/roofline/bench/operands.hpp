@@ -1,0 +1,103 @@
+// What a task works on, in this machine's memory: random weights in as many copies as it takes to outgrow the caches,
+// inputs, outputs poisoned beforehand, and the right answer in fp64 for a sample of the output.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "roofline/bench/kernels/products.hpp"
+#include "roofline/bench/task.hpp"
+#include "roofline/bench/threads.hpp"
+#include "roofline/core/problem.hpp"
+
+namespace roofline::bench {
+
+/// Memory that was written once, so that every page is really there; aligned to huge pages.
+class Memory {
+  public:
+    static Result<Memory> reserve(std::int64_t bytes);
+    Memory() = default;
+    Memory(Memory&& other) noexcept;
+    Memory& operator=(Memory&& other) noexcept;
+    ~Memory();
+    std::byte* data() const { return data_; }
+    template <class T>
+    T* as() const {
+        return reinterpret_cast<T*>(data_);
+    }
+    std::int64_t bytes() const { return bytes_; }
+
+  private:
+    std::byte* data_ = nullptr;
+    std::int64_t bytes_ = 0;
+};
+
+/// What could be allocated now without pushing others out; the container's limit counts.
+std::int64_t free_memory();
+
+/// Weights of a product with what belongs to them, in one piece of memory.
+class WeightMatrix {
+  public:
+    static Result<WeightMatrix> random(std::int64_t n, std::int64_t k, DType type, std::uint64_t seed, Threads& threads);
+    Weights view() const { return view_; }
+    static std::int64_t bytes(std::int64_t n, std::int64_t k, DType type);
+    /// As fp64, whatever the type.
+    double at(std::int64_t row, std::int64_t column) const;
+
+  private:
+    std::int64_t n_ = 0;
+    std::int64_t k_ = 0;
+    Memory memory_;
+    Weights view_;
+};
+
+/// Rows of activations in the type that meets weights of some type, packed where kernels want that.
+class Activations {
+  public:
+    /// Turns `x` (rows of k) into what `call` needs, and points it there.
+    void prepare(const float* x, ProductCall& call, bool packs, Threads& threads);
+
+  private:
+    std::vector<std::byte> narrow_;
+    std::vector<std::byte> packed_;
+    std::vector<float> scales_;
+    std::vector<float> sums_;
+};
+
+struct Sample {
+    std::int64_t index = 0;  // into the output
+    double value = 0.0;
+};
+
+/// Everything of one task.
+struct Operands {
+    Task task;
+    std::vector<WeightMatrix> weights;  // products: one for each copy
+    std::vector<Memory> keys;           // attention, kv_write
+    std::vector<Memory> values;
+    std::vector<Memory> tables;  // embedding
+    std::vector<float> x;        // fp32 input
+    std::vector<float> gain;
+    std::vector<std::int32_t> tokens;
+    std::vector<float> y;
+
+    std::size_t copies() const { return std::max({weights.size(), keys.size(), tables.size(), std::size_t{1}}); }
+    void poison();
+};
+
+/// `rotate_past`: bytes that the copies together must reach. Fails where memory is short.
+Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threads& threads);
+
+/// The right answers for copy 0, in fp64 from the very numbers that kernels read. `x_as_read` is the input of products as
+/// narrowed for this type.
+std::vector<Sample> reference(const Operands& operands);
+
+/// How far off an output may be, relative to the typical size of its values.
+double tolerance(const Task& task);
+/// The largest difference of the sampled outputs from the reference, relative to their root mean square; infinite where
+/// one is not a number.
+double largest_error(std::span<const Sample> samples, std::span<const float> y);
+
+}  // namespace roofline::bench

@@ -1,0 +1,144 @@
+#include "roofline/bench/report.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "roofline/io/account_json.hpp"
+
+namespace roofline::bench {
+namespace {
+
+using io::OrderedJson;
+
+OrderedJson timing_json(const Timing& timing) {
+    return {{"time_s", timing.median}, {"low_s", timing.low}, {"high_s", timing.high}};
+}
+
+OrderedJson outcome_json(const Outcome& outcome, const Planned& planned) {
+    OrderedJson json = {{"name", outcome.task}, {"backend", outcome.backend}};
+    if (planned.task) json["shape"] = describe(*planned.task);
+    if (!outcome.measured()) {
+        json["problem"] = outcome.problem;
+        return json;
+    }
+    json.update(timing_json(outcome.timing));
+    json["flops"] = outcome.flops;
+    json["bytes"] = outcome.bytes;
+    json["error"] = outcome.error;
+    json["tolerance"] = outcome.tolerance;
+    json["repetitions"] = outcome.timing.calls;
+    json["buffers"] = outcome.buffers;
+    return json;
+}
+
+OrderedJson step_json(const StepOutcome& step, double produced) {
+    OrderedJson json = {{"backend", step.backend}};
+    if (!step.launch.empty()) json["launch"] = step.launch;
+    if (!step.problem.empty()) {
+        json["problem"] = step.problem;
+        return json;
+    }
+    json.update(timing_json(step.timing));
+    json["attention_s"] = step.attention;
+    json["ffn_s"] = step.ffn;
+    json["other_s"] = step.other;
+    json["tokens_per_s"] = produced / step.timing.median;
+    json["layers_distinct"] = step.layers_distinct;
+    json["repetitions"] = step.timing.calls;
+    return json;
+}
+
+}  // namespace
+
+StageRun start_stage(const predict::Scenario& scenario, const predict::StageReport& stage, std::string dtype) {
+    StageRun run;
+    run.dtype = std::move(dtype);
+    run.stage.name = name(stage.kind);
+    run.stage.batch = stage.batch;
+    run.stage.tokens = stage.tokens;
+    run.stage.context = stage.context;
+    run.stage.produced = stage.produced();
+    run.stage.times = stage.times;
+    run.stage.records = stage.records;
+    for (std::size_t i = 0; i < stage.records.size(); ++i) {
+        run.stage.records[i].weights = Bytes(stage.details[i].weight_bytes);
+        run.stage.records[i].kv = Bytes(stage.details[i].kv_bytes);
+    }
+    run.bound = stage.totals.bound;
+    run.planned = plan_tasks(scenario, stage);
+    run.outcomes.resize(run.planned.size());
+    return run;
+}
+
+const Outcome* winner(const std::vector<Outcome>& outcomes) {
+    const Outcome* best = nullptr;
+    for (const Outcome& outcome : outcomes) {
+        if (outcome.measured() && (best == nullptr || outcome.timing.median < best->timing.median)) best = &outcome;
+    }
+    return best;
+}
+
+const StepOutcome* winner(const std::vector<StepOutcome>& steps) {
+    const StepOutcome* best = nullptr;
+    for (const StepOutcome& step : steps) {
+        if (step.problem.empty() && (best == nullptr || step.timing.median < best->timing.median)) best = &step;
+    }
+    return best;
+}
+
+void settle(Run& run) {
+    const bool several_types = std::any_of(run.stages.begin(), run.stages.end(), [&](const StageRun& stage) {
+        return stage.dtype != run.stages.front().dtype;
+    });
+    run.account.verb = "bench";
+    run.account.stages.clear();
+    for (StageRun& stage : run.stages) {
+        for (std::size_t i = 0; i < stage.outcomes.size(); ++i) {
+            Record& record = stage.stage.records[i];
+            const Outcome* best = winner(stage.outcomes[i]);
+            if (best == nullptr) continue;
+            record.times.measured = Seconds(best->timing.median * record.count);
+            record.origin = Origin::measured;
+        }
+        if (const StepOutcome* step = winner(stage.steps)) {
+            stage.stage.times.measured = Seconds(step->timing.median);
+            stage.stage.repetitions = static_cast<double>(step->timing.calls);
+        }
+        AccountStage& kept = run.account.stages.emplace_back(stage.stage);
+        if (several_types && !stage.dtype.empty()) kept.name += " " + stage.dtype;
+    }
+}
+
+OrderedJson run_json(const Run& run, const io::RunInfo& info) {
+    OrderedJson json = io::account_json(run.account, info);
+    OrderedJson bench = {{"threads", run.threads}, {"roofs_known", run.roofs_known}, {"backends", OrderedJson::array()}};
+    for (std::size_t i = 0; i < run.backends.size(); ++i)
+        bench["backends"].push_back({{"name", run.backends[i]}, {"description", run.descriptions[i]}});
+    bench["stages"] = OrderedJson::array();
+    for (const StageRun& stage : run.stages) {
+        OrderedJson one = {{"stage", stage.stage.name},
+                           {"dtype", stage.dtype},
+                           {"batch", stage.stage.batch},
+                           {"tokens", stage.stage.tokens},
+                           {"context", stage.stage.context},
+                           {"bound", name(stage.bound)}};
+        one["steps"] = OrderedJson::array();
+        for (const StepOutcome& step : stage.steps) one["steps"].push_back(step_json(step, stage.stage.produced));
+        if (!stage.no_step.empty()) one["no_step"] = stage.no_step;
+        one["results"] = OrderedJson::array();
+        for (std::size_t i = 0; i < stage.planned.size(); ++i) {
+            for (const Outcome& outcome : stage.outcomes[i])
+                one["results"].push_back(outcome_json(outcome, stage.planned[i]));
+            if (!stage.planned[i].task) {
+                one["results"].push_back(
+                    {{"name", stage.stage.records[i].name}, {"backend", "none"}, {"problem", stage.planned[i].reason}});
+            }
+        }
+        bench["stages"].push_back(std::move(one));
+    }
+    json["bench"] = std::move(bench);
+    return json;
+}
+
+}  // namespace roofline::bench

@@ -1,0 +1,265 @@
+#include "roofline/bench/synth.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "roofline/bench/numbers.hpp"
+#include "roofline/io/gguf.hpp"
+
+namespace roofline::bench {
+namespace {
+
+// Ids of ggml, and of GGUF's own "file type", which tools print.
+constexpr std::uint32_t type_f32 = 0;
+constexpr std::uint32_t type_f16 = 1;
+constexpr std::uint32_t type_q4_0 = 2;
+constexpr std::uint32_t type_q8_0 = 8;
+constexpr std::uint64_t alignment = 32;
+constexpr std::uint64_t piece_bytes = 4ULL << 20U;
+
+class Header {
+  public:
+    template <class T>
+    void number(T value) {
+        const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+        bytes_.insert(bytes_.end(), bytes, bytes + sizeof value);
+    }
+    void text(std::string_view value) {
+        number(static_cast<std::uint64_t>(value.size()));
+        const auto* bytes = reinterpret_cast<const std::byte*>(value.data());
+        bytes_.insert(bytes_.end(), bytes, bytes + value.size());
+    }
+    void key(std::string_view name, io::GgufType type) {
+        text(name);
+        number(static_cast<std::uint32_t>(type));
+        ++keys_;
+    }
+    void string(std::string_view name, std::string_view value) {
+        key(name, io::GgufType::string);
+        text(value);
+    }
+    void count(std::string_view name, std::int64_t value) {
+        key(name, io::GgufType::u32);
+        number(static_cast<std::uint32_t>(value));
+    }
+    void real(std::string_view name, float value) {
+        key(name, io::GgufType::f32);
+        number(value);
+    }
+    void flag(std::string_view name, bool value) {
+        key(name, io::GgufType::boolean);
+        number(static_cast<std::uint8_t>(value));
+    }
+    void array(std::string_view name, io::GgufType element, std::uint64_t size) {
+        key(name, io::GgufType::array);
+        number(static_cast<std::uint32_t>(element));
+        number(size);
+    }
+    std::uint64_t keys() const { return keys_; }
+    std::vector<std::byte>& bytes() { return bytes_; }
+
+  private:
+    std::vector<std::byte> bytes_;
+    std::uint64_t keys_ = 0;
+};
+
+std::uint64_t padded(std::uint64_t bytes) {
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
+std::uint64_t tensor_bytes(const SynthTensor& tensor) {
+    std::uint64_t elements = 1;
+    for (const std::uint64_t size : tensor.sizes) elements *= size;
+    const io::GgmlType* type = io::ggml_type(tensor.type);
+    return elements / type->block * type->bytes;
+}
+
+std::vector<SynthTensor> list_tensors(const ModelShape& shape, const SynthOptions& options, std::uint32_t type) {
+    std::vector<SynthTensor> tensors;
+    const auto add = [&](std::string name, std::int64_t inner, std::int64_t outer) {
+        SynthTensor& tensor = tensors.emplace_back();
+        tensor.name = std::move(name);
+        tensor.sizes = {static_cast<std::uint64_t>(inner)};
+        if (outer > 0) tensor.sizes.push_back(static_cast<std::uint64_t>(outer));
+        tensor.type = outer > 0 ? type : type_f32;
+    };
+    const std::int64_t q = shape.query_heads * shape.head_dim;
+    const std::int64_t kv = shape.kv_heads * shape.head_dim;
+    add("token_embd.weight", shape.hidden, shape.vocabulary);
+    for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+        const std::string block = fmt::format("blk.{}.", layer);
+        add(block + "attn_norm.weight", shape.hidden, 0);
+        add(block + "attn_q.weight", shape.hidden, q);
+        add(block + "attn_k.weight", shape.hidden, kv);
+        add(block + "attn_v.weight", shape.hidden, kv);
+        if (shape.bias) {
+            add(block + "attn_q.bias", q, 0);
+            add(block + "attn_k.bias", kv, 0);
+            add(block + "attn_v.bias", kv, 0);
+        }
+        if (shape.qk_norm) {
+            add(block + "attn_q_norm.weight", shape.head_dim, 0);
+            add(block + "attn_k_norm.weight", shape.head_dim, 0);
+        }
+        add(block + "attn_output.weight", q, shape.hidden);
+        add(block + "ffn_norm.weight", shape.hidden, 0);
+        add(block + "ffn_gate.weight", shape.hidden, shape.ffn_width);
+        add(block + "ffn_up.weight", shape.hidden, shape.ffn_width);
+        add(block + "ffn_down.weight", shape.ffn_width, shape.hidden);
+    }
+    add("output_norm.weight", shape.hidden, 0);
+    if (!options.tied) add("output.weight", shape.hidden, shape.vocabulary);
+    std::uint64_t offset = 0;
+    for (SynthTensor& tensor : tensors) {
+        tensor.bytes = tensor_bytes(tensor);
+        tensor.offset = offset;
+        offset += padded(tensor.bytes);
+    }
+    return tensors;
+}
+
+/// The least that llama.cpp's sentencepiece loader wants: three special tokens, all bytes, and words for the rest.
+void add_vocabulary(Header& header, std::int64_t vocabulary) {
+    const auto size = static_cast<std::uint64_t>(vocabulary);
+    constexpr std::uint64_t special = 3;
+    header.string("tokenizer.ggml.model", "llama");
+    header.array("tokenizer.ggml.tokens", io::GgufType::string, size);
+    for (std::uint64_t i = 0; i < size; ++i) {
+        static constexpr std::string_view names[special] = {"<unk>", "<s>", "</s>"};
+        header.text(i < special             ? std::string(names[i])
+                    : i < special + 256     ? fmt::format("<0x{:02X}>", i - special)
+                                            : fmt::format("\u2581w{}", i));
+    }
+    header.array("tokenizer.ggml.scores", io::GgufType::f32, size);
+    for (std::uint64_t i = 0; i < size; ++i) header.number(-static_cast<float>(i));
+    header.array("tokenizer.ggml.token_type", io::GgufType::i32, size);
+    for (std::uint64_t i = 0; i < size; ++i) {
+        // 1 a word, 2 unknown, 3 control, 6 a byte
+        header.number(static_cast<std::int32_t>(i == 0 ? 2 : i < special ? 3 : i < special + 256 ? 6 : 1));
+    }
+    header.count("tokenizer.ggml.unknown_token_id", 0);
+    header.count("tokenizer.ggml.bos_token_id", 1);
+    header.count("tokenizer.ggml.eos_token_id", 2);
+    header.flag("tokenizer.ggml.add_bos_token", true);
+    header.flag("tokenizer.ggml.add_eos_token", false);
+}
+
+/// IEEE half of a normal number below 65504, cut off, which random weights do not mind.
+std::uint16_t half(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t exponent = (bits >> 23U) & 255U;
+    if (exponent < 113U) return static_cast<std::uint16_t>((bits >> 16U) & 0x8000U);  // too small: zero
+    return static_cast<std::uint16_t>(((bits >> 16U) & 0x8000U) | ((exponent - 112U) << 10U) | ((bits >> 13U) & 0x3FFU));
+}
+
+/// Whole blocks of a type, weights of about the size that keeps activations in bounds.
+std::vector<std::byte> random_piece(std::uint32_t type, std::uint64_t inner, std::uint64_t seed) {
+    const float magnitude = std::sqrt(3.0F / static_cast<float>(inner));
+    std::vector<std::byte> piece(piece_bytes / 1088 * 1088);  // holds whole blocks of 2, 4, 18 and 34 bytes at once
+    if (type == type_f32) {
+        const float one = 1.0F;
+        for (std::size_t at = 0; at + 4 <= piece.size(); at += 4) std::memcpy(piece.data() + at, &one, 4);
+        return piece;
+    }
+    if (type == type_f16) {
+        for (std::size_t at = 0; at + 2 <= piece.size(); at += 2) {
+            const std::uint16_t value = half(magnitude * random_value(seed + at));
+            std::memcpy(piece.data() + at, &value, 2);
+        }
+        return piece;
+    }
+    const std::size_t block = io::ggml_type(type)->bytes;
+    const std::uint16_t scale = half(magnitude / (type == type_q8_0 ? 127.0F : 8.0F));
+    for (std::size_t at = 0; at + block <= piece.size(); at += block) {
+        std::memcpy(piece.data() + at, &scale, 2);
+        for (std::size_t i = 2; i < block; i += 8) {
+            const std::uint64_t bits = mixed(seed + at + i);
+            std::memcpy(piece.data() + at + i, &bits, std::min<std::size_t>(8, block - i));
+        }
+    }
+    return piece;
+}
+
+}  // namespace
+
+Result<SynthPlan> plan_synth(const ModelShape& shape, const SynthOptions& options) {
+    const std::uint32_t type = options.dtype == "f16"    ? type_f16
+                               : options.dtype == "q8_0" ? type_q8_0
+                               : options.dtype == "q4_0" ? type_q4_0
+                                                         : type_f32;
+    if (type == type_f32)
+        return fail(fmt::format("--dtype: found \"{}\", expected f16, q8_0 or q4_0", options.dtype));
+    if (shape.vocabulary < 259) return fail(fmt::format("a vocabulary of {} has no room for all bytes", shape.vocabulary));
+    if (shape.bias && shape.qk_norm) return fail("no architecture of llama.cpp has both biases and norms on Q and K");
+    for (const std::int64_t inner : {shape.hidden, shape.ffn_width, shape.query_heads * shape.head_dim}) {
+        if (inner % 32 != 0) return fail(fmt::format("a width of {} is no multiple of 32, which blocks need", inner));
+    }
+    SynthPlan plan;
+    plan.tensors = list_tensors(shape, options, type);
+    const std::string family = shape.qk_norm ? "qwen3" : shape.bias ? "qwen2" : "llama";
+    Header header;
+    header.string("general.architecture", family);
+    header.string("general.name", options.name + " with random weights");
+    header.count("general.file_type", type == type_f16 ? 1 : type == type_q8_0 ? 7 : 2);
+    header.count("general.alignment", alignment);
+    header.count(family + ".block_count", shape.layers);
+    header.count(family + ".context_length", options.context);
+    header.count(family + ".embedding_length", shape.hidden);
+    header.count(family + ".feed_forward_length", shape.ffn_width);
+    header.count(family + ".attention.head_count", shape.query_heads);
+    header.count(family + ".attention.head_count_kv", shape.kv_heads);
+    header.count(family + ".attention.key_length", shape.head_dim);
+    header.count(family + ".attention.value_length", shape.head_dim);
+    header.real(family + ".attention.layer_norm_rms_epsilon", 1e-5F);
+    header.count(family + ".rope.dimension_count", shape.head_dim);
+    header.real(family + ".rope.freq_base", 10000.0F);
+    header.count(family + ".vocab_size", shape.vocabulary);
+    add_vocabulary(header, shape.vocabulary);
+
+    Header file;
+    for (const char letter : std::string_view("GGUF")) file.number(letter);
+    file.number(std::uint32_t{3});
+    file.number(static_cast<std::uint64_t>(plan.tensors.size()));
+    file.number(header.keys());
+    file.bytes().insert(file.bytes().end(), header.bytes().begin(), header.bytes().end());
+    for (const SynthTensor& tensor : plan.tensors) {
+        file.text(tensor.name);
+        file.number(static_cast<std::uint32_t>(tensor.sizes.size()));
+        for (const std::uint64_t size : tensor.sizes) file.number(size);
+        file.number(tensor.type);
+        file.number(tensor.offset);
+        plan.data_bytes = tensor.offset + padded(tensor.bytes);
+    }
+    file.bytes().resize(padded(file.bytes().size()));
+    plan.header = std::move(file.bytes());
+    return plan;
+}
+
+bool write_synth(const SynthPlan& plan, const std::function<bool(std::span<const std::byte>)>& write) {
+    if (!write(plan.header)) return false;
+    std::uint64_t seed = 0;
+    std::vector<std::byte> piece;
+    std::uint32_t piece_type = ~0U;
+    std::uint64_t piece_inner = 0;
+    for (const SynthTensor& tensor : plan.tensors) {
+        // The same random numbers serve all tensors of a kind: what they are does not matter, that they differ does.
+        if (tensor.type != piece_type || tensor.sizes[0] != piece_inner) {
+            piece = random_piece(tensor.type, tensor.sizes[0], seed += 1ULL << 32U);
+            piece_type = tensor.type;
+            piece_inner = tensor.sizes[0];
+        }
+        for (std::uint64_t at = 0; at < tensor.bytes; at += piece.size()) {
+            const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), tensor.bytes - at));
+            if (!write(std::span(piece).first(size))) return false;
+        }
+        const std::vector<std::byte> padding(padded(tensor.bytes) - tensor.bytes);
+        if (!padding.empty() && !write(padding)) return false;
+    }
+    return true;
+}
+
+}  // namespace roofline::bench

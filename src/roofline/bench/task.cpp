@@ -1,0 +1,291 @@
+#include "roofline/bench/task.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace roofline::bench {
+namespace {
+
+using model::Operator;
+
+std::int64_t whole(double value) {
+    return static_cast<std::int64_t>(std::llround(value));
+}
+
+std::string_view last_part(std::string_view name) {
+    return name.substr(name.rfind('.') + 1);
+}
+
+/// "bf16", "int4/bf16": the format of the weights, and what they are multiplied in where that is another.
+struct WeightsLabel {
+    const Format* format = nullptr;
+    std::string text;
+};
+WeightsLabel weights_of(const Operator& op) {
+    const std::string text = op.extent.weights.substr(0, op.extent.weights.find('/'));
+    return {find_format(text), text};
+}
+
+const Operator* find(const model::Lowered& lowered, std::string_view ending) {
+    for (const Operator& op : lowered.operators) {
+        if (op.name == ending || std::string_view(op.name).ends_with("." + std::string(ending))) return &op;
+    }
+    return nullptr;
+}
+
+/// Which of the types that kernels know stands for a format; empty for those that none reads.
+std::optional<DType> kernel_type(const Format& format) {
+    const bool plain = format.scaling == Scaling::none && !format.weight_only;
+    if (plain && (format.value == DType::fp32 || format.value == DType::bf16 || format.value == DType::fp16 ||
+                  format.value == DType::fp8))
+        return format.value;
+    if (format.name == "int8") return DType::int8;
+    if (format.name == "int4" || format.name == "awq" || format.name == "gptq") return DType::int4;
+    return std::nullopt;
+}
+
+/// The type of a product's weights. A head that shares the embedding table is as wide as the table, whatever the format
+/// of the model's products: its bytes tell.
+std::optional<DType> weight_type(const Operator& op) {
+    const WeightsLabel label = weights_of(op);
+    const auto type = label.format != nullptr ? kernel_type(*label.format) : std::nullopt;
+    const double stored_bits = 8.0 * op.weight_bytes.constant / (op.extent.inner * op.extent.cols);
+    if (type && bits(*type) < 16 && stored_bits > 15.9) return stored_bits > 31.9 ? DType::fp32 : DType::bf16;
+    return type;
+}
+
+Planned refuse(std::string reason) {
+    return {std::nullopt, std::move(reason)};
+}
+
+Planned plan_product(const Operator& op, const Record& record, Task task) {
+    if (op.extent.pattern != Pattern::product || op.extent.copies != 1.0)
+        return refuse("no kernel for routed experts or block-diagonal products");
+    const auto type = weight_type(op);
+    if (!type) return refuse(fmt::format("no kernel reads {} weights", weights_of(op).text));
+    task.kind = TaskKind::product;
+    task.n = whole(op.extent.cols);
+    task.k = whole(op.extent.inner);
+    task.m = whole(record.work.flops.value / record.count / (2.0 * op.extent.cols * op.extent.inner));
+    task.weights = *type;
+    task.activations = bits(*type) >= 16 && bits(op.type) < 16 ? *type : op.type;
+    if (task.m < 1) return refuse("nothing to do in this step");
+    return {task, ""};
+}
+
+Planned plan_attention(const Operator& op, const predict::StageReport& stage, Task task) {
+    const auto& extent = op.extent;
+    if (extent.pattern != Pattern::attention) return refuse("no kernel for this kind of attention");
+    if (extent.key_dim != extent.value_dim) return refuse("no kernel for keys and values of different widths");
+    task.kind = TaskKind::attention;
+    task.query_heads = whole(extent.heads);
+    task.kv_heads = whole(extent.kv_heads);
+    task.head_dim = whole(extent.key_dim);
+    if (task.prefill) {
+        if (stage.context > static_cast<double>(task.tokens)) return refuse("no kernel for a prompt after a cached prefix");
+        if (extent.window > 0.0 && extent.window < static_cast<double>(task.tokens))
+            return refuse("no kernel for a prompt longer than a sliding window");
+        task.context = task.tokens;
+    } else {
+        task.context = whole(stage.context);
+        if (extent.window > 0.0) task.context = std::min(task.context, whole(extent.window));
+    }
+    return {task, ""};
+}
+
+}  // namespace
+
+bool same_work(const Task& a, const Task& b) {
+    return a.kind == b.kind && a.prefill == b.prefill && a.m == b.m && a.n == b.n && a.k == b.k &&
+           a.weights == b.weights && a.batch == b.batch && a.tokens == b.tokens && a.context == b.context &&
+           a.query_heads == b.query_heads && a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && a.kv == b.kv &&
+           a.rows == b.rows && a.width == b.width;
+}
+
+std::string describe(const Task& task) {
+    switch (task.kind) {
+        case TaskKind::product:
+            return fmt::format("{} x {} x {} {}", task.m, task.n, task.k, roofline::name(task.weights));
+        case TaskKind::attention:
+            return fmt::format("{} x {} of {}, {}/{} heads of {}", task.batch, task.tokens, task.context,
+                               task.query_heads, task.kv_heads, task.head_dim);
+        case TaskKind::rotary:
+        case TaskKind::kv_write:
+            return fmt::format("{} x {}/{} heads of {}", task.rows, task.query_heads, task.kv_heads, task.head_dim);
+        default:
+            return fmt::format("{} x {}", task.rows, task.width);
+    }
+}
+
+std::string_view name(TaskKind kind) {
+    switch (kind) {
+        case TaskKind::product:
+            return "gemm";
+        case TaskKind::attention:
+            return "attention";
+        case TaskKind::norm:
+            return "norm";
+        case TaskKind::add:
+            return "add";
+        case TaskKind::activation:
+            return "activation";
+        case TaskKind::rotary:
+            return "rotary";
+        case TaskKind::kv_write:
+            return "kv_write";
+        case TaskKind::embedding:
+            return "embedding";
+        case TaskKind::sampling:
+            return "sampling";
+    }
+    return "";
+}
+
+std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict::StageReport& stage) {
+    const model::Lowered& lowered = scenario.lowered;
+    const Operator* core = find(lowered, "attention.core");
+    const Operator* down = find(lowered, "ffn.down");
+    const double hidden_bytes = lowered.hidden_bytes;
+    const Format* kv_format = find_format(scenario.kv_type);
+    const auto kv = kv_format != nullptr ? kernel_type(*kv_format) : std::nullopt;
+    std::vector<Planned> planned;
+    for (std::size_t i = 0; i < stage.records.size(); ++i) {
+        const Record& record = stage.records[i];
+        const Operator& op = lowered.operators[stage.operators[i]];
+        Task task;
+        task.name = record.name;
+        task.prefill = stage.kind == predict::StageKind::prefill;
+        task.batch = whole(stage.batch);
+        task.tokens = whole(stage.tokens / stage.batch);
+        task.context = whole(stage.context);
+        task.rows = whole(stage.tokens);
+        task.count = record.count;
+        task.flops = record.work.flops.value / record.count;
+        task.bytes = record.work.at(Level::memory).value / record.count;
+        task.rotated = (stage.details[i].weight_bytes + stage.details[i].kv_bytes) / record.count;
+        if (core != nullptr) {
+            task.query_heads = whole(core->extent.heads);
+            task.kv_heads = whole(core->extent.kv_heads);
+            task.head_dim = whole(core->extent.key_dim);
+        }
+        const std::string_view last = last_part(record.name);
+        // Elements of one row of the residual stream: only its bytes are kept, in the type that the embedding has.
+        const Operator* qkv = find(lowered, "attention.qkv");
+        const std::int64_t hidden = qkv != nullptr ? whole(qkv->extent.inner) : whole(hidden_bytes / 2.0);
+        task.width = hidden;
+        const bool cached = last == "kv_write" || record.kind == Kind::attention;
+        if (cached && !kv) {
+            planned.push_back(refuse(fmt::format("no kernel keeps a KV cache in {}", scenario.kv_type)));
+            continue;
+        }
+        task.kv = kv.value_or(DType::bf16);
+        if (record.kind == Kind::gemm && op.extent.cols > 0.0) {
+            planned.push_back(plan_product(op, record, task));
+        } else if (record.kind == Kind::attention) {
+            planned.push_back(plan_attention(op, stage, task));
+        } else if (record.kind == Kind::norm) {
+            task.kind = TaskKind::norm;
+            if (last == "qk_norm") {
+                // Per head: as many short rows as there are heads.
+                const std::int64_t heads = task.query_heads + task.kv_heads;
+                task.rows *= heads;
+                task.width = task.head_dim;
+            }
+            planned.push_back({task, ""});
+        } else if (last == "rotary" || last == "kv_write") {
+            task.kind = last == "rotary" ? TaskKind::rotary : TaskKind::kv_write;
+            planned.push_back({task, ""});
+        } else if (last == "activation" && down != nullptr) {
+            task.kind = TaskKind::activation;
+            task.width = whole(down->extent.inner);
+            planned.push_back({task, ""});
+        } else if (last == "residual") {
+            task.kind = TaskKind::add;
+            planned.push_back({task, ""});
+        } else if (last == "embedding") {
+            task.kind = TaskKind::embedding;
+            planned.push_back({task, ""});
+        } else if (last == "sampling") {
+            task.kind = TaskKind::sampling;
+            task.rows = whole(stage.batch);
+            task.width = whole(lowered.vocabulary);
+            planned.push_back({task, ""});
+        } else {
+            planned.push_back(refuse("no kernel for this operator"));
+        }
+    }
+    return planned;
+}
+
+Result<ModelShape> dense_shape(const predict::Scenario& scenario) {
+    const model::Lowered& lowered = scenario.lowered;
+    const auto missing = [&](std::string_view what) {
+        return fail(fmt::format("{}: a whole step needs a Llama-like model, and this one {}", scenario.model_name, what));
+    };
+    static constexpr std::string_view known[] = {"embedding", "norm",    "qkv",      "qk_norm",    "rotary", "kv_write",
+                                                 "core",      "out",     "residual", "gate_up",    "activation",
+                                                 "down",      "final_norm", "head",  "sampling"};
+    for (const Operator& op : lowered.operators) {
+        const std::string_view last = last_part(op.name);
+        if (std::find(std::begin(known), std::end(known), last) == std::end(known))
+            return missing(fmt::format("has {}", op.name));
+        if (std::count(op.name.begin(), op.name.end(), '.') > 2) return missing("mixes kinds of layers");
+    }
+    const Operator* qkv = find(lowered, "attention.qkv");
+    const Operator* core = find(lowered, "attention.core");
+    const Operator* out = find(lowered, "attention.out");
+    const Operator* gate_up = find(lowered, "ffn.gate_up");
+    const Operator* down = find(lowered, "ffn.down");
+    const Operator* norm = find(lowered, "attention.norm");
+    const Operator* head = find(lowered, "head");
+    if (qkv == nullptr || core == nullptr || out == nullptr) return missing("has no attention of that kind");
+    if (gate_up == nullptr || down == nullptr || find(lowered, "ffn.activation") == nullptr)
+        return missing("has no gated FFN");
+    if (norm == nullptr || find(lowered, "ffn.norm") == nullptr || find(lowered, "final_norm") == nullptr)
+        return missing("has no norm before each block");
+    if (find(lowered, "attention.rotary") == nullptr) return missing("has no rotary embedding");
+    if (head == nullptr) return missing("has no head");
+    if (core->extent.pattern != Pattern::attention || core->extent.key_dim != core->extent.value_dim)
+        return missing("has another kind of attention");
+    if (norm->parameters != qkv->extent.inner) return missing("has no RMS norm");
+    if (gate_up->extent.cols != 2.0 * down->extent.inner) return missing("has no gated FFN");
+    for (const Operator* op : {qkv, core, out, gate_up, down, norm}) {
+        if (op->count != qkv->count) return missing("mixes kinds of layers");
+    }
+    const double heads = core->extent.heads;
+    const double kv_heads = core->extent.kv_heads;
+    if (qkv->extent.cols != (heads + 2.0 * kv_heads) * core->extent.key_dim) return missing("has more than Q, K and V");
+    const auto cells = [](const Operator& op) { return op.extent.inner * op.extent.cols; };
+    if (out->parameters != cells(*out) || gate_up->parameters != cells(*gate_up) || down->parameters != cells(*down))
+        return missing("has biases in its output or FFN");
+    ModelShape shape;
+    shape.layers = whole(qkv->count);
+    shape.hidden = whole(qkv->extent.inner);
+    shape.query_heads = whole(heads);
+    shape.kv_heads = whole(kv_heads);
+    shape.head_dim = whole(core->extent.key_dim);
+    shape.ffn_width = whole(down->extent.inner);
+    shape.vocabulary = whole(head->extent.cols);
+    shape.qk_norm = find(lowered, "attention.qk_norm") != nullptr;
+    shape.bias = qkv->parameters != cells(*qkv);
+    for (const Operator* op : {qkv, out, gate_up, down, head}) {
+        const auto type = weight_type(*op);
+        if (!type) return fail(fmt::format("{}: no kernel reads {} weights", op->name, weights_of(*op).text));
+        if (op == head) {
+            shape.head = *type;
+        } else if (op == qkv) {
+            shape.weights = *type;
+            shape.activations = op->type;
+        } else if (*type != shape.weights) {
+            return missing("stores its products in different types");
+        }
+    }
+    const Format* kv = find_format(scenario.kv_type);
+    if (kv == nullptr || !kernel_type(*kv)) return fail(fmt::format("no kernel keeps a KV cache in {}", scenario.kv_type));
+    shape.kv = *kernel_type(*kv);
+    return shape;
+}
+
+}  // namespace roofline::bench

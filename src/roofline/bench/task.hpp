@@ -1,0 +1,80 @@
+// What is to be run: the operators of a model's step as kernels see them, with their real shapes. Made from the lowered
+// model, so every task has the name, flops and bytes of the record that `predict` gives for it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "roofline/core/problem.hpp"
+#include "roofline/core/record.hpp"
+#include "roofline/predict/report.hpp"
+
+namespace roofline::bench {
+
+enum class TaskKind { product, attention, norm, add, activation, rotary, kv_write, embedding, sampling };
+std::string_view name(TaskKind kind);
+
+struct Task {
+    std::string name;  // layers.ffn.gate_up
+    TaskKind kind = TaskKind::product;
+    bool prefill = false;
+
+    // Products: y[m, n] = x[m, k] W[n, k]^T.
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    DType weights = DType::bf16;      // int4: groups of 128 with a 16-bit scale and a 4-bit zero point
+    DType activations = DType::bf16;  // what the weights are multiplied with
+
+    // Attention, rotary, kv_write; and rows x width for the rest.
+    std::int64_t batch = 0;
+    std::int64_t tokens = 0;  // new ones of each sequence
+    std::int64_t context = 0;  // entries each sequence has in reach, the new ones included
+    std::int64_t query_heads = 0;
+    std::int64_t kv_heads = 0;
+    std::int64_t head_dim = 0;
+    DType kv = DType::bf16;
+    std::int64_t rows = 0;
+    std::int64_t width = 0;
+
+    // Of one call, as `predict` counts them.
+    double count = 1.0;
+    double flops = 0.0;
+    double bytes = 0.0;    // through memory: weights, keys and values, activations that do not fit the chip
+    double rotated = 0.0;  // weights, keys and values: what a step would find cold
+};
+
+/// The same kernel on the same sizes, whatever it is called.
+bool same_work(const Task& a, const Task& b);
+/// "1 x 4096 x 14336 bf16": m, n, k; "8 x 1 of 1024, 32/8 heads of 128".
+std::string describe(const Task& task);
+
+/// One for every record of the stage, in order: a task, or why there is none.
+struct Planned {
+    std::optional<Task> task;
+    std::string reason;
+};
+std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict::StageReport& stage);
+
+/// The sizes of a Llama-like model: grouped attention with rotary embedding, a gated FFN, RMS norms.
+struct ModelShape {
+    std::int64_t layers = 0;
+    std::int64_t hidden = 0;
+    std::int64_t query_heads = 0;
+    std::int64_t kv_heads = 0;
+    std::int64_t head_dim = 0;
+    std::int64_t ffn_width = 0;
+    std::int64_t vocabulary = 0;
+    bool qk_norm = false;
+    bool bias = false;  // of the QKV product
+    DType weights = DType::bf16;
+    DType activations = DType::bf16;
+    DType head = DType::bf16;  // the head stays wide where the layers are quantised
+    DType kv = DType::bf16;
+};
+/// Refused in one line that names what such a model does not have.
+Result<ModelShape> dense_shape(const predict::Scenario& scenario);
+
+}  // namespace roofline::bench

@@ -1,0 +1,50 @@
+// Threads that stay: started once, given chunks of work again and again. Waiting ones spin for a moment before they
+// sleep, because the next operator of a step comes within microseconds.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "roofline/core/problem.hpp"
+
+namespace roofline::bench {
+
+class Threads {
+  public:
+    /// The caller is one of them. Fails where the system allows no more threads.
+    static Result<std::unique_ptr<Threads>> start(int count);
+    Threads(const Threads&) = delete;
+    Threads& operator=(const Threads&) = delete;
+    ~Threads();
+
+    int count() const { return static_cast<int>(workers_.size()) + 1; }
+
+    /// Calls work(chunk, thread) for every chunk in [0, chunks), each once, and returns when all are done. Whoever is
+    /// free takes the next: a thread that the system interrupts does not hold up the rest.
+    void run(std::int64_t chunks, const std::function<void(std::int64_t, int)>& work);
+
+    /// Ranges of [0, total) in multiples of `grain`, a few for every thread.
+    void ranges(std::int64_t total, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& work);
+
+  private:
+    Threads() = default;
+    void serve(int thread);
+    void take(int thread);
+
+    std::vector<std::thread> workers_;
+    const std::function<void(std::int64_t, int)>* work_ = nullptr;
+    std::int64_t chunks_ = 0;
+    alignas(64) std::atomic<std::int64_t> next_{0};
+    alignas(64) std::atomic<std::uint32_t> round_{0};
+    alignas(64) std::atomic<int> busy_{0};
+    std::atomic<bool> ending_{false};
+};
+
+/// Processors this process may run on, never more than the container's share of time pays for.
+int usable_processors();
+
+}  // namespace roofline::bench

@@ -1,0 +1,382 @@
+#include "roofline/cli/bench_run.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "roofline/bench/cuda_backend.hpp"
+#include "roofline/bench/kernel_plugin.hpp"
+#include "roofline/cli/files.hpp"
+#include "roofline/cli/interrupted.hpp"
+#include "roofline/cli/load.hpp"
+#include "roofline/cli/output.hpp"
+#include "roofline/cli/scenario_options.hpp"
+#include "roofline/cli/sweep/ranges.hpp"
+#include "roofline/io/catalog.hpp"
+#include "roofline/io/names.hpp"
+#if __has_include("roofline/measure/cuda/loader.hpp")
+#include "roofline/measure/cuda/loader.hpp"
+#define ROOFLINE_HAS_CUDA_LOADER
+#endif
+
+namespace roofline::cli {
+namespace {
+
+using bench::Backend;
+using bench::Outcome;
+using bench::Run;
+using bench::StageRun;
+using bench::StepWork;
+using bench::Task;
+
+/// One line that changes, on a terminal only.
+class Progress {
+  public:
+    explicit Progress(bool shown) : shown_(shown) {}
+    ~Progress() {
+        if (shown_ && begun_) fmt::print(stderr, "\r\x1b[K");
+    }
+    void say(const std::string& text) {
+        if (!shown_) return;
+        begun_ = true;
+        fmt::print(stderr, "\r\x1b[K{}", text.substr(0, 78));
+        std::fflush(stderr);
+    }
+
+  private:
+    bool shown_;
+    bool begun_ = false;
+};
+
+std::unexpected<Problem> not_here_problem(std::string text) {
+    return std::unexpected(Problem{std::move(text), true});
+}
+
+std::string processor_name() {
+    std::ifstream file("/proc/cpuinfo");
+    std::string line;
+    while (std::getline(file, line)) {
+        if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+    }
+    return "this machine's processor";
+}
+
+/// Where things run: the processors with their backends, or a CUDA device behind its plugin.
+struct Place {
+    bool cuda = false;
+    bench::CudaCall call;
+    bench::CudaPlace cuda_place;
+    std::string title;  // of the device, as it calls itself
+    std::vector<std::unique_ptr<Backend>> backends;
+    std::unique_ptr<bench::Threads> threads;
+    bench::Pace pace;
+};
+
+Result<void> open_cpu(const BenchOptions& options, Place& place, Run& run) {
+    std::vector<std::string> wanted;
+    if (!options.backends.empty()) {
+        auto list = parse_list("--backend", options.backends);
+        if (!list) return std::unexpected(list.error());
+        wanted = std::move(*list);
+    }
+    auto known = bench::cpu_backends();
+    for (const std::string& path : options.plugins) {
+        auto plugin = bench::load_kernel_plugin(path);
+        if (!plugin) return std::unexpected(plugin.error());
+        known.push_back(std::move(*plugin));
+        if (!wanted.empty()) wanted.push_back(known.back()->name());
+    }
+    std::vector<std::string> names;
+    for (const auto& backend : known) names.push_back(backend->name());
+    for (const std::string& name : wanted) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) {
+            return fail(fmt::format("--backend: found \"{}\", expected one of {}{}", name, fmt::join(names, ", "),
+                                    io::suggestion(name, names)));
+        }
+    }
+    for (auto& backend : known) {
+        const bool asked = std::find(wanted.begin(), wanted.end(), backend->name()) != wanted.end();
+        if (!wanted.empty() && !asked) continue;
+        if (const auto here = backend->available(); !here) {
+            if (asked) return not_here_problem(fmt::format("{}: {}", backend->name(), here.error().text));
+            run.account.notes.push_back(fmt::format("without {}: {}", backend->name(), here.error().text));
+            continue;
+        }
+        run.backends.push_back(backend->name());
+        run.descriptions.push_back(backend->describe());
+        place.backends.push_back(std::move(backend));
+    }
+    auto threads = bench::Threads::start(options.threads > 0 ? options.threads : bench::usable_processors());
+    if (!threads) return std::unexpected(threads.error());
+    place.threads = std::move(*threads);
+    place.title = processor_name();
+    run.threads = place.threads->count();
+    return {};
+}
+
+Result<void> open_cuda(const BenchOptions& options, Place& place, Run& run) {
+    place.cuda = true;
+    if (!options.plugins.empty())
+        return fail("--plugin: kernels of your own run in the processors' memory only (--device cpu)");
+    if (!options.backends.empty()) {
+        auto list = parse_list("--backend", options.backends);
+        if (!list) return std::unexpected(list.error());
+        place.cuda_place.backends = std::move(*list);
+    }
+    place.cuda_place.seconds = place.pace.budget.seconds;
+#ifdef ROOFLINE_HAS_CUDA_LOADER
+    const auto index = measure::cuda_index(options.device);
+    if (!index) return std::unexpected(index.error());
+    if (!*index) return fail(fmt::format("--device: found \"{}\", expected cpu or cuda:0", options.device));
+    place.cuda_place.device = **index;
+    const auto backend = measure::CudaBackend::load();
+    if (!backend) return std::unexpected(backend.error());
+    place.call = [backend = *backend](const io::Json& request) { return backend.call(request); };
+    const auto described = place.call({{"do", "describe"}});
+    if (!described) return std::unexpected(described.error());
+    const io::Json* device = nullptr;
+    if (const auto devices = described->find("devices"); devices != described->end() && devices->is_array()) {
+        for (const io::Json& one : *devices) {
+            if (one.is_object() && one.value("index", -1) == place.cuda_place.device) device = &one;
+        }
+    }
+    if (device == nullptr) return not_here_problem(fmt::format("{} is not on this machine", options.device));
+    place.title = device->value("name", "CUDA device");
+    run.backends = place.cuda_place.backends;
+    for (const std::string& name : run.backends) run.descriptions.push_back(name == "own" ? "own CUDA kernels" : name);
+    return {};
+#else
+    (void)run;
+    return not_here_problem("this build has no CUDA backend");
+#endif
+}
+
+/// What to hold results against. Where nothing is known, nothing is claimed.
+Result<Device> choose_roofs(const BenchOptions& options, const Place& place, Run& run) {
+    if (!options.roofs.empty()) {
+        run.roofs_known = true;
+        return load_device(options.roofs);
+    }
+    const std::string kind = place.cuda ? "gpu" : "cpu";
+    if (exists(own_profile_path())) {
+        auto own = load_device("this");
+        if (!own) return own;
+        if (own->kind == kind) {
+            run.roofs_known = true;
+            return own;
+        }
+    }
+    if (place.cuda) {
+        if (auto known = io::builtin_device(place.title)) {
+            run.roofs_known = true;
+            return known;
+        }
+    }
+    Device device;
+    device.name = options.device;
+    device.title = place.title;
+    device.kind = kind;
+    device.sources["bench"] = {SourceKind::assumed, "nothing is known about this device", ""};
+    run.account.notes.emplace_back(
+        "no ceilings of this machine are known, so nothing is said of limits: `roofline measure` finds them, --roofs names "
+        "others");
+    return device;
+}
+
+void run_cpu_tasks(Place& place, StageRun& stage, Progress& progress,
+                   std::vector<std::pair<Task, std::vector<Outcome>>>& done_before) {
+    for (std::size_t i = 0; i < stage.planned.size() && !interrupted(); ++i) {
+        if (!stage.planned[i].task) continue;
+        const Task& task = *stage.planned[i].task;
+        const auto known = std::find_if(done_before.begin(), done_before.end(),
+                                        [&](const auto& entry) { return bench::same_work(entry.first, task); });
+        if (known != done_before.end()) {
+            stage.outcomes[i] = known->second;
+            for (Outcome& outcome : stage.outcomes[i]) outcome.task = task.name;
+            continue;
+        }
+        const bool anybody = std::any_of(place.backends.begin(), place.backends.end(),
+                                         [&](const auto& backend) { return !backend->refuses(task); });
+        const auto fail_all = [&](const std::string& why) {
+            for (const auto& backend : place.backends) {
+                Outcome outcome;
+                outcome.task = task.name;
+                outcome.backend = backend->name();
+                outcome.problem = backend->refuses(task).value_or(why);
+                stage.outcomes[i].push_back(std::move(outcome));
+            }
+        };
+        if (!anybody) {
+            fail_all("");
+            continue;
+        }
+        progress.say(fmt::format("{}: {}", stage.stage.name, task.name));
+        auto operands = bench::make_operands(task, place.pace.rotate_past, *place.threads);
+        if (!operands) {
+            fail_all(operands.error().text);
+            continue;
+        }
+        for (const auto& backend : place.backends) {
+            stage.outcomes[i].push_back(bench::run_task(*backend, *operands, *place.threads, place.pace));
+            if (interrupted()) return;
+        }
+        done_before.emplace_back(task, stage.outcomes[i]);
+    }
+}
+
+Result<void> run_cuda_tasks(Place& place, StageRun& stage, Progress& progress) {
+    std::vector<Task> tasks;
+    for (const bench::Planned& planned : stage.planned) {
+        if (planned.task) tasks.push_back(*planned.task);
+    }
+    progress.say(fmt::format("{}: {} operators", stage.stage.name, tasks.size()));
+    auto outcomes = bench::run_cuda_tasks(place.call, place.cuda_place, tasks);
+    if (!outcomes) return std::unexpected(outcomes.error());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < stage.planned.size(); ++i) {
+        if (stage.planned[i].task) stage.outcomes[i] = std::move((*outcomes)[next++]);
+    }
+    return {};
+}
+
+void run_whole_step(Place& place, StageRun& stage, const predict::Scenario& scenario, Progress& progress) {
+    const auto shape = bench::dense_shape(scenario);
+    if (!shape) {
+        stage.no_step = shape.error().text;
+        return;
+    }
+    const AccountStage& asked = stage.stage;
+    const bool prefill = asked.name == "prefill";
+    const StepWork work{.prefill = prefill,
+                        .batch = static_cast<std::int64_t>(asked.batch),
+                        .tokens = static_cast<std::int64_t>(asked.tokens / asked.batch),
+                        .context = static_cast<std::int64_t>(prefill ? asked.tokens / asked.batch : asked.context)};
+    progress.say(fmt::format("{}: whole step", asked.name));
+    if (place.cuda) {
+        auto steps = bench::run_cuda_step(place.call, place.cuda_place, *shape, work);
+        if (steps)
+            stage.steps = std::move(*steps);
+        else
+            stage.no_step = steps.error().text;
+        return;
+    }
+    // A tenth stays free: what others on the machine need next should not come out of swap.
+    auto model = bench::CpuModel::make(*shape, work, bench::free_memory() / 10 * 9, *place.threads);
+    if (!model) {
+        stage.no_step = model.error().text;
+        return;
+    }
+    bench::Pace pace = place.pace;
+    pace.budget.least = 3;
+    pace.budget.seconds *= 4.0;
+    stage.steps.push_back(bench::run_step(**model, work, pace));
+}
+
+}  // namespace
+
+Result<Run> run_bench(const BenchOptions& options) {
+    const Interruptible watching;
+    Run run;
+    Place place;
+    place.pace.stopped = interrupted;
+    place.pace.budget.seconds = options.seconds > 0.0 ? options.seconds : options.quick ? 0.05 : 0.3;
+    const bool cuda = options.device.starts_with("cuda");
+    if (!cuda && options.device != "cpu")
+        return fail(fmt::format("--device: found \"{}\", expected cpu or cuda:0", options.device));
+
+    const auto batches = parse_ranges("--batch", options.batch);
+    if (!batches) return std::unexpected(batches.error());
+    std::vector<std::string> types = {""};
+    if (!options.dtype.empty()) {
+        auto list = parse_list("--dtype", options.dtype);
+        if (!list) return std::unexpected(list.error());
+        types = std::move(*list);
+    }
+    ScenarioOptions asked;
+    asked.model = options.model;
+    asked.prompt = options.prompt;
+    asked.context = options.context;
+    asked.kv_dtype = options.kv_dtype;
+    asked.stage = options.stage;
+    if (!options.layers.empty()) {
+        const auto layers = parse_whole("--layers", options.layers, 1.0, 1e4);
+        if (!layers) return std::unexpected(layers.error());
+        asked.settings.push_back(fmt::format("num_hidden_layers={:.0f}", *layers));
+    }
+    // Everything that was typed is read before anything is run.
+    Device placeholder;
+    placeholder.name = options.device;
+    asked.known_device = placeholder;
+    for (const std::string& type : types) {
+        for (const std::string& batch : *batches) {
+            asked.dtype = type;
+            asked.batch = batch;
+            if (const auto fine = asked.setup(); !fine) return std::unexpected(fine.error());
+        }
+    }
+    if (auto opened = cuda ? open_cuda(options, place, run) : open_cpu(options, place, run); !opened)
+        return std::unexpected(opened.error());
+    const auto roofs = choose_roofs(options, place, run);
+    if (!roofs) return std::unexpected(roofs.error());
+    asked.known_device = *roofs;
+    if (!cuda) {
+        // Rotating past the last-level cache needs its size; where it is unknown, a large one is assumed.
+        if (const Figure* cache = roofs->capacity(Level::cache)) {
+            place.pace.rotate_past =
+                std::max<std::int64_t>(place.pace.rotate_past, static_cast<std::int64_t>(3.0 * cache->value));
+        }
+    }
+    Progress progress(::isatty(STDERR_FILENO) != 0);
+    std::vector<std::pair<Task, std::vector<Outcome>>> done_before;
+    for (const std::string& type : types) {
+        for (const std::string& batch : *batches) {
+            asked.dtype = type;
+            asked.batch = batch;
+            const auto setup = asked.setup();
+            if (!setup) return std::unexpected(setup.error());
+            const auto scenario = predict::realise(*setup);
+            if (!scenario) return std::unexpected(scenario.error());
+            const predict::Report report = predict::predict(*scenario);
+            for (const predict::StageReport& predicted : report.stages) {
+                StageRun stage = bench::start_stage(*scenario, predicted, type);
+                if (options.only != "steps") {
+                    if (!cuda) {
+                        run_cpu_tasks(place, stage, progress, done_before);
+                    } else if (auto ran = run_cuda_tasks(place, stage, progress); !ran) {
+                        return std::unexpected(ran.error());
+                    }
+                }
+                if (options.only != "operators" && !interrupted()) run_whole_step(place, stage, *scenario, progress);
+                if (interrupted()) return run;  // whoever asked sees the flag
+                run.stages.push_back(std::move(stage));
+            }
+            run.account.model = scenario->model_name;
+            run.account.title = fmt::format("{} on {}", scenario->model_name, place.title);
+        }
+    }
+    run.account.device = *roofs;
+    for (const StageRun& stage : run.stages) {
+        for (const bench::StepOutcome& step : stage.steps) {
+            const auto layers = std::find_if(stage.stage.records.begin(), stage.stage.records.end(),
+                                             [](const Record& record) { return record.name.ends_with("attention.qkv"); });
+            if (step.problem.empty() && layers != stage.stage.records.end() &&
+                static_cast<double>(step.layers_distinct) < layers->count) {
+                run.account.notes.push_back(
+                    fmt::format("whole step in {}: memory is short, so {} distinct layers stand for {}",
+                                stage.dtype.empty() ? "the checkpoint's types" : stage.dtype, step.layers_distinct,
+                                layers->count));
+            }
+            if (step.problem.empty() && step.timing.high > 1.25 * step.timing.low)
+                run.account.notes.emplace_back("the machine is busy: times of the same step differ by more than a quarter");
+        }
+    }
+    std::sort(run.account.notes.begin(), run.account.notes.end());
+    run.account.notes.erase(std::unique(run.account.notes.begin(), run.account.notes.end()), run.account.notes.end());
+    bench::settle(run);
+    return run;
+}
+
+}  // namespace roofline::cli

@@ -1,0 +1,93 @@
+// roofline bench: the operators and whole steps of a real model, run on this machine and held against its roofs.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "roofline/cli/bench_run.hpp"
+#include "roofline/cli/bench_text.hpp"
+#include "roofline/cli/interrupted.hpp"
+#include "roofline/cli/output.hpp"
+#include "roofline/cli/program.hpp"
+#include "roofline/io/report_json.hpp"
+
+namespace roofline::cli {
+namespace {
+
+struct Options {
+    BenchOptions bench;
+    OutputOptions output;
+};
+
+Result<int> run(const Options& options, const std::string& command) {
+    const auto found = run_bench(options.bench);
+    if (!found) return std::unexpected(found.error());
+    if (interrupted()) return stopped;  // nothing was written, and nothing will be
+    const std::string text = options.output.format == "json"
+                                 ? io::dump(bench::run_json(*found, {command, now_iso()}))
+                                 : bench_text(*found, options.output.format == "md");
+    if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    return done;
+}
+
+}  // namespace
+
+void bench_verb(Program& program) {
+    auto options = std::make_shared<Options>();
+    BenchOptions& bench = options->bench;
+    CLI::App* verb = program.app.add_subcommand(
+        "bench", "Run a model's operators and whole steps on this machine and hold them against its roofs");
+    verb->add_option("model,--model", bench.model, "Built-in name, folder, config.json, .gguf or .safetensors")
+        ->type_name("MODEL");
+    verb->add_option("-d,--device", bench.device, "Where to run: cpu or cuda:0")->capture_default_str()->type_name("PLACE");
+    verb->add_option("--roofs", bench.roofs,
+                     "Ceilings to hold results against: `this`, a device's name or file (default: what is known of PLACE)")
+        ->type_name("DEVICE");
+    const char* work = "Workload";
+    verb->add_option("-b,--batch", bench.batch, "Sequences: a list or a range, 1,8,32 or 1-32*2")
+        ->group(work)
+        ->capture_default_str()
+        ->type_name("LIST");
+    verb->add_option("-p,--prompt", bench.prompt, "New tokens per sequence in prefill")
+        ->group(work)
+        ->capture_default_str()
+        ->type_name("N");
+    verb->add_option("-c,--context", bench.context, "Tokens in the KV cache when a token is decoded")
+        ->group(work)
+        ->capture_default_str()
+        ->type_name("N");
+    verb->add_option("--stage", bench.stage, "Which steps to run")
+        ->group(work)
+        ->check(CLI::IsMember({"decode", "prefill", "both"}))
+        ->capture_default_str();
+    verb->add_option("--dtype", bench.dtype, "Number types to compare: fp32,bf16,int8,int4 (fp8 on CUDA); default: the model's")
+        ->group(work)
+        ->type_name("LIST");
+    verb->add_option("--kv-cache-dtype", bench.kv_dtype, "For keys and values")->group(work)->type_name("TYPE");
+    verb->add_option("--layers", bench.layers, "A model of only so many layers")->group(work)->type_name("N");
+    const char* how = "How it is run";
+    verb->add_option("--backend", bench.backends,
+                     "Which kernels to compare: own,openblas,onednn; on CUDA own,cublaslt,cudnn (default: all that are here)")
+        ->group(how)
+        ->type_name("LIST");
+    verb->add_option("--plugin", bench.plugins, "A kernel of your own (include/roofline_kernel.h); may be repeated")
+        ->group(how)
+        ->allow_extra_args(false)
+        ->type_name("FILE.so");
+    verb->add_option("--only", bench.only, "operators one by one, or whole steps (default: both)")
+        ->group(how)
+        ->check(CLI::IsMember({"operators", "steps"}));
+    verb->add_option("--threads", bench.threads, "Processors to use (default: all this process may use)")
+        ->group(how)
+        ->check(CLI::Range(1, 4096))
+        ->type_name("N");
+    verb->add_option("--seconds", bench.seconds, "Measuring time for each operator and backend (default 0.3)")
+        ->group(how)
+        ->check(CLI::Range(0.001, 60.0))
+        ->type_name("S");
+    verb->add_flag("--quick", bench.quick, "A sixth of the measuring time")->group(how);
+    options->output.add_to(*verb, {"table", "md", "json"});
+    verb->callback(
+        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
+}
+
+}  // namespace roofline::cli
