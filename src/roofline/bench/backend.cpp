@@ -41,8 +41,8 @@ Outcome run_task(Backend& backend, Operands& operands, Threads& threads, const P
     (*kernel)->collect();
     outcome.error = largest_error(reference(operands), operands.y);
     if (!(outcome.error <= outcome.tolerance)) {
-        outcome.problem = fmt::format("wrong: off by {:.2g} of the typical value, allowed {:.2g}", outcome.error,
-                                      outcome.tolerance);
+        outcome.problem =
+            fmt::format("wrong: off by {:.2g} of the typical value, allowed {:.2g}", outcome.error, outcome.tolerance);
         return outcome;
     }
     outcome.timing = time_calls([&](std::size_t copy) { (*kernel)->run(copy); }, operands.copies(), pace.budget,

@@ -18,7 +18,8 @@ Result<Json> ask(const CudaCall& call, const Json& request) {
     if (!answer->is_object()) return fail(fmt::format("{}: found {}, expected an object", file, io::describe(*answer)));
     if (const auto problem = answer->find("problem"); problem != answer->end() && !answer->contains("launch")) {
         const bool text = problem->is_string();
-        return std::unexpected(Problem{fmt::format("{}: {}", file, text ? problem->get<std::string>() : "failed"), true});
+        return std::unexpected(
+            Problem{fmt::format("{}: {}", file, text ? problem->get<std::string>() : "failed"), true});
     }
     return answer;
 }
@@ -91,8 +92,8 @@ Result<std::vector<std::vector<Outcome>>> run_cuda_tasks(const CudaCall& call, c
             outcome.tolerance = result.number_or("tolerance", 0.0);
             outcome.buffers = static_cast<std::size_t>(result.number_or("buffers", 1.0));
             if (outcome.error > outcome.tolerance) {
-                outcome.problem = fmt::format("wrong: off by {:.2g} of the typical value, allowed {:.2g}", outcome.error,
-                                              outcome.tolerance);
+                outcome.problem = fmt::format("wrong: off by {:.2g} of the typical value, allowed {:.2g}",
+                                              outcome.error, outcome.tolerance);
             }
         }
         for (std::size_t i = 0; i < tasks.size(); ++i) {

@@ -20,9 +20,9 @@ struct Timing {
 };
 
 struct Budget {
-    double seconds = 0.3;    // of measuring, without the warm-up
-    double window = 1e-3;    // a window holds as many calls as this takes
-    std::size_t least = 5;   // windows, however long they take
+    double seconds = 0.3;   // of measuring, without the warm-up
+    double window = 1e-3;   // a window holds as many calls as this takes
+    std::size_t least = 5;  // windows, however long they take
     std::size_t most = 2000;
 };
 

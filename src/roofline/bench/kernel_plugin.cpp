@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <roofline_kernel.h>
 
 #include <fmt/format.h>
-#include <roofline_kernel.h>
 
 #include "roofline/bench/library.hpp"
 
@@ -40,7 +40,8 @@ class PluginKernel final : public Kernel {
             if (!operands.weights.empty()) {
                 const Weights view = operands.weights[copy].view();
                 given.weights = view.values;
-                given.scales = view.row_scales != nullptr ? static_cast<const void*>(view.row_scales) : view.group_scales;
+                given.scales =
+                    view.row_scales != nullptr ? static_cast<const void*>(view.row_scales) : view.group_scales;
                 given.zeros = view.group_zeros;
             }
             if (!operands.keys.empty()) {
@@ -75,7 +76,9 @@ class Plugin final : public Backend {
   public:
     explicit Plugin(const roofline_kernel& kernel) : kernel_(kernel) {}
     std::string name() const override { return kernel_.name; }
-    std::string describe() const override { return kernel_.description != nullptr ? kernel_.description : kernel_.name; }
+    std::string describe() const override {
+        return kernel_.description != nullptr ? kernel_.description : kernel_.name;
+    }
     Result<void> available() override { return {}; }
     std::optional<std::string> refuses(const Task& task) const override {
         if (task.kind != TaskKind::product && task.kind != TaskKind::attention) return "products and attention only";
@@ -102,7 +105,8 @@ Result<std::unique_ptr<Backend>> load_kernel_plugin(const std::string& path) {
     using Entry = const roofline_kernel*();
     Entry* entry = nullptr;
     if (!library->find("roofline_kernel_entry", entry))
-        return fail(fmt::format("{}: has no function roofline_kernel_entry (include/roofline_kernel.h says what it returns)", path));
+        return fail(fmt::format(
+            "{}: has no function roofline_kernel_entry (include/roofline_kernel.h says what it returns)", path));
     const roofline_kernel* kernel = entry();
     if (kernel == nullptr) return fail(fmt::format("{}: roofline_kernel_entry() returned nothing", path));
     if (kernel->version != ROOFLINE_KERNEL_VERSION)

@@ -155,18 +155,36 @@ Result<LlamaAnswer> run_llama_cpp(const LlamaQuestion& question) {
     std::vector<std::string> words;
     const std::string module = question.node_modules + "/node-llama-cpp/package.json";
     if (on_path("llama-bench")) {
-        words = {"llama-bench", "-m", question.gguf, "-p", std::to_string(question.prompt),
-                 "-n",          std::to_string(question.generate), "-t", std::to_string(question.threads),
-                 "-r",          std::to_string(question.repetitions), "-o", "json"};
+        words = {"llama-bench",
+                 "-m",
+                 question.gguf,
+                 "-p",
+                 std::to_string(question.prompt),
+                 "-n",
+                 std::to_string(question.generate),
+                 "-t",
+                 std::to_string(question.threads),
+                 "-r",
+                 std::to_string(question.repetitions),
+                 "-o",
+                 "json"};
     } else if (!question.node_modules.empty()) {
         if (!std::filesystem::exists(module)) return fail(fmt::format("--node-modules: {} is not there", module));
         if (!on_path("node")) return std::unexpected(Problem{"node is not on PATH", true});
-        words = {"node", "--input-type=module", "-e", node_program, std::filesystem::absolute(question.node_modules).string(),
-                 std::filesystem::absolute(question.gguf).string(), std::to_string(question.prompt),
-                 std::to_string(question.generate), std::to_string(question.threads), std::to_string(question.repetitions)};
+        words = {"node",
+                 "--input-type=module",
+                 "-e",
+                 node_program,
+                 std::filesystem::absolute(question.node_modules).string(),
+                 std::filesystem::absolute(question.gguf).string(),
+                 std::to_string(question.prompt),
+                 std::to_string(question.generate),
+                 std::to_string(question.threads),
+                 std::to_string(question.repetitions)};
     } else {
         return std::unexpected(Problem{
-            "llama-bench is not on PATH (or: `npm install node-llama-cpp` and --node-modules FOLDER/node_modules)", true});
+            "llama-bench is not on PATH (or: `npm install node-llama-cpp` and --node-modules FOLDER/node_modules)",
+            true});
     }
     const auto output = run_program(words);
     if (!output) return std::unexpected(output.error());

@@ -61,7 +61,8 @@ Result<Memory> Memory::reserve(std::int64_t bytes) {
     void* data = ::mmap(nullptr, size(memory.bytes_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED) {
         memory.bytes_ = 0;
-        return std::unexpected(Problem{fmt::format("{:.1f} GB of memory cannot be had", static_cast<double>(bytes) / 1e9), true});
+        return std::unexpected(
+            Problem{fmt::format("{:.1f} GB of memory cannot be had", static_cast<double>(bytes) / 1e9), true});
     }
 #ifdef MADV_HUGEPAGE
     ::madvise(data, size(memory.bytes_), MADV_HUGEPAGE);  // fewer page walks; a wish, not a need
@@ -143,16 +144,15 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, DType 
     if (type == DType::int8) {
         auto* scales = reinterpret_cast<float*>(values + payload);
         for (std::int64_t row = 0; row < n; ++row)
-            scales[row] =
-                magnitude * (1.0F + 0.5F * random_value(seed + 7 + static_cast<std::uint64_t>(row))) / 127.0F;
+            scales[row] = magnitude * (1.0F + 0.5F * random_value(seed + 7 + static_cast<std::uint64_t>(row))) / 127.0F;
         matrix.view_.row_scales = scales;
     } else {
         const std::int64_t groups = n * (k / int4_group);
         auto* scales = reinterpret_cast<Bf16*>(values + payload);
         auto* zeros = reinterpret_cast<std::uint8_t*>(values + payload + aligned(groups * 2));
         for (std::int64_t group = 0; group < groups; ++group)
-            scales[group] = to_bf16(
-                magnitude * (1.0F + 0.5F * random_value(seed + 9 + static_cast<std::uint64_t>(group))) / 8.0F);
+            scales[group] =
+                to_bf16(magnitude * (1.0F + 0.5F * random_value(seed + 9 + static_cast<std::uint64_t>(group))) / 8.0F);
         for (std::int64_t i = 0; i < (groups + 1) / 2; ++i)
             zeros[i] = static_cast<std::uint8_t>(0x66U + (mixed(seed + static_cast<std::uint64_t>(i)) & 0x33U));
         matrix.view_.group_scales = scales;
@@ -195,7 +195,8 @@ void Activations::prepare(const float* x, ProductCall& call, bool packs, Threads
         const std::int64_t run = weights == DType::int4 ? int4_group : call.k;
         scales_.resize(size(count / run));
         sums_.resize(size(count / run));
-        narrow_to_int8(x, reinterpret_cast<std::int8_t*>(narrow_.data()), scales_.data(), sums_.data(), count, run, threads);
+        narrow_to_int8(x, reinterpret_cast<std::int8_t*>(narrow_.data()), scales_.data(), sums_.data(), count, run,
+                       threads);
         call.x_scales = scales_.data();
         call.x_sums = sums_.data();
     }
@@ -227,10 +228,10 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     if (task.kind == TaskKind::attention) one = 2 * kv_bytes;
     const std::int64_t copies = one > 0 ? std::clamp<std::int64_t>((rotate_past + one - 1) / one, 1, 64) : 1;
     if (const std::int64_t free = free_memory(); one * copies > free / 10 * 9) {
-        return std::unexpected(Problem{fmt::format("{}: needs {:.1f} GB of memory, and {:.1f} GB are free", task.name,
-                                                   static_cast<double>(one * copies) / 1e9,
-                                                   static_cast<double>(free) / 1e9),
-                                       true});
+        return std::unexpected(
+            Problem{fmt::format("{}: needs {:.1f} GB of memory, and {:.1f} GB are free", task.name,
+                                static_cast<double>(one * copies) / 1e9, static_cast<double>(free) / 1e9),
+                    true});
     }
     for (std::int64_t copy = 0; copy < copies; ++copy) {
         const auto seed = static_cast<std::uint64_t>(copy + 1) << 40U;
@@ -276,7 +277,8 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
             fill(*table, DType::bf16, 3, threads);
             operands.tables.push_back(std::move(*table));
             for (std::int64_t row = 0; row < task.rows; ++row)
-                operands.tokens.push_back(static_cast<std::int32_t>(mixed(static_cast<std::uint64_t>(row)) % table_rows));
+                operands.tokens.push_back(
+                    static_cast<std::int32_t>(mixed(static_cast<std::uint64_t>(row)) % table_rows));
             break;
         }
         default:
@@ -409,7 +411,8 @@ std::vector<Sample> reference(const Operands& operands) {
 double tolerance(const Task& task) {
     switch (task.kind) {
         case TaskKind::product:
-            // Activations are rounded to the type that meets the weights: 2^-9 for bf16, some 2^-8 of the largest for int8.
+            // Activations are rounded to the type that meets the weights: 2^-9 for bf16, some 2^-8 of the largest for
+            // int8.
             return task.weights == DType::fp32 ? 1e-4 : task.weights == DType::bf16 ? 1e-2 : 3e-2;
         case TaskKind::attention:
             return task.kv == DType::bf16 ? 2e-2 : 1e-3;

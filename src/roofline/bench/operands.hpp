@@ -40,7 +40,8 @@ std::int64_t free_memory();
 /// Weights of a product with what belongs to them, in one piece of memory.
 class WeightMatrix {
   public:
-    static Result<WeightMatrix> random(std::int64_t n, std::int64_t k, DType type, std::uint64_t seed, Threads& threads);
+    static Result<WeightMatrix> random(std::int64_t n, std::int64_t k, DType type, std::uint64_t seed,
+                                       Threads& threads);
     Weights view() const { return view_; }
     static std::int64_t bytes(std::int64_t n, std::int64_t k, DType type);
     /// As fp64, whatever the type.
@@ -90,8 +91,8 @@ struct Operands {
 /// `rotate_past`: bytes that the copies together must reach. Fails where memory is short.
 Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threads& threads);
 
-/// The right answers for copy 0, in fp64 from the very numbers that kernels read. `x_as_read` is the input of products as
-/// narrowed for this type.
+/// The right answers for copy 0, in fp64 from the very numbers that kernels read. `x_as_read` is the input of products
+/// as narrowed for this type.
 std::vector<Sample> reference(const Operands& operands);
 
 /// How far off an output may be, relative to the typical size of its values.

@@ -112,17 +112,15 @@ void settle(Run& run) {
 
 OrderedJson run_json(const Run& run, const io::RunInfo& info) {
     OrderedJson json = io::account_json(run.account, info);
-    OrderedJson bench = {{"threads", run.threads}, {"roofs_known", run.roofs_known}, {"backends", OrderedJson::array()}};
+    OrderedJson bench = {
+        {"threads", run.threads}, {"roofs_known", run.roofs_known}, {"backends", OrderedJson::array()}};
     for (std::size_t i = 0; i < run.backends.size(); ++i)
         bench["backends"].push_back({{"name", run.backends[i]}, {"description", run.descriptions[i]}});
     bench["stages"] = OrderedJson::array();
     for (const StageRun& stage : run.stages) {
-        OrderedJson one = {{"stage", stage.stage.name},
-                           {"dtype", stage.dtype},
-                           {"batch", stage.stage.batch},
-                           {"tokens", stage.stage.tokens},
-                           {"context", stage.stage.context},
-                           {"bound", name(stage.bound)}};
+        OrderedJson one = {{"stage", stage.stage.name},      {"dtype", stage.dtype},
+                           {"batch", stage.stage.batch},     {"tokens", stage.stage.tokens},
+                           {"context", stage.stage.context}, {"bound", name(stage.bound)}};
         one["steps"] = OrderedJson::array();
         for (const StepOutcome& step : stage.steps) one["steps"].push_back(step_json(step, stage.stage.produced));
         if (!stage.no_step.empty()) one["no_step"] = stage.no_step;

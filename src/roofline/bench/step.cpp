@@ -47,7 +47,8 @@ class Model final : public CpuModel {
             Layer& layer = layers_.emplace_back();
             if (auto done = matrix(layer.qkv, q + 2 * kv, shape_.hidden, shape_.weights); !done) return done;
             if (auto done = matrix(layer.out, shape_.hidden, q, shape_.weights); !done) return done;
-            if (auto done = matrix(layer.gate_up, 2 * shape_.ffn_width, shape_.hidden, shape_.weights); !done) return done;
+            if (auto done = matrix(layer.gate_up, 2 * shape_.ffn_width, shape_.hidden, shape_.weights); !done)
+                return done;
             if (auto done = matrix(layer.down, shape_.hidden, shape_.ffn_width, shape_.weights); !done) return done;
             for (Memory* side : {&layer.keys, &layer.values}) {
                 auto memory = Memory::reserve(cache);
@@ -192,7 +193,8 @@ class Model final : public CpuModel {
         room(gated_, shape_.ffn_width);
     }
 
-    void multiply(const WeightMatrix& matrix, const float* x, float* y, std::int64_t m, std::int64_t n, std::int64_t k) {
+    void multiply(const WeightMatrix& matrix, const float* x, float* y, std::int64_t m, std::int64_t n,
+                  std::int64_t k) {
         ProductCall call{.m = m, .n = n, .k = k, .weights = matrix.view(), .y = y};
         activations_.prepare(x, call, products_.packs, threads_);
         const auto function = products_.of(matrix.view().type);
@@ -248,10 +250,12 @@ StepBytes step_bytes(const ModelShape& shape, const StepWork& work) {
                   WeightMatrix::bytes(2 * shape.ffn_width, shape.hidden, shape.weights) +
                   WeightMatrix::bytes(shape.hidden, shape.ffn_width, shape.weights) +
                   2 * work.batch * kv * work.context * bits(shape.kv) / 8;
-    bytes.outside = WeightMatrix::bytes(shape.vocabulary, shape.hidden, shape.head) + shape.vocabulary * shape.hidden * 2;
+    bytes.outside =
+        WeightMatrix::bytes(shape.vocabulary, shape.hidden, shape.head) + shape.vocabulary * shape.hidden * 2;
     const std::int64_t rows = work.batch * work.tokens;
     // fp32 rows of every kind, once more in their narrow form, and the logits.
-    bytes.working = rows * 4 * (4 * shape.hidden + 3 * q + 2 * kv + 4 * shape.ffn_width) + work.batch * shape.vocabulary * 4;
+    bytes.working =
+        rows * 4 * (4 * shape.hidden + 3 * q + 2 * kv + 4 * shape.ffn_width) + work.batch * shape.vocabulary * 4;
     return bytes;
 }
 

@@ -21,8 +21,8 @@ struct StepWork {
 
 struct StepOutcome {
     std::string backend;
-    std::string launch;  // CUDA: graph or eager; empty on a CPU
-    Timing timing;       // of the whole step
+    std::string launch;      // CUDA: graph or eager; empty on a CPU
+    Timing timing;           // of the whole step
     double attention = 0.0;  // seconds: projections, rotary, cache, core, output, their norms and residuals
     double ffn = 0.0;
     double other = 0.0;  // embedding, head, sampling

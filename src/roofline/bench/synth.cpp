@@ -130,9 +130,9 @@ void add_vocabulary(Header& header, std::int64_t vocabulary) {
     header.array("tokenizer.ggml.tokens", io::GgufType::string, size);
     for (std::uint64_t i = 0; i < size; ++i) {
         static constexpr std::string_view names[special] = {"<unk>", "<s>", "</s>"};
-        header.text(i < special             ? std::string(names[i])
-                    : i < special + 256     ? fmt::format("<0x{:02X}>", i - special)
-                                            : fmt::format("\u2581w{}", i));
+        header.text(i < special         ? std::string(names[i])
+                    : i < special + 256 ? fmt::format("<0x{:02X}>", i - special)
+                                        : fmt::format("\u2581w{}", i));
     }
     header.array("tokenizer.ggml.scores", io::GgufType::f32, size);
     for (std::uint64_t i = 0; i < size; ++i) header.number(-static_cast<float>(i));
@@ -153,7 +153,8 @@ std::uint16_t half(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t exponent = (bits >> 23U) & 255U;
     if (exponent < 113U) return static_cast<std::uint16_t>((bits >> 16U) & 0x8000U);  // too small: zero
-    return static_cast<std::uint16_t>(((bits >> 16U) & 0x8000U) | ((exponent - 112U) << 10U) | ((bits >> 13U) & 0x3FFU));
+    return static_cast<std::uint16_t>(((bits >> 16U) & 0x8000U) | ((exponent - 112U) << 10U) |
+                                      ((bits >> 13U) & 0x3FFU));
 }
 
 /// Whole blocks of a type, weights of about the size that keeps activations in bounds.
@@ -191,9 +192,9 @@ Result<SynthPlan> plan_synth(const ModelShape& shape, const SynthOptions& option
                                : options.dtype == "q8_0" ? type_q8_0
                                : options.dtype == "q4_0" ? type_q4_0
                                                          : type_f32;
-    if (type == type_f32)
-        return fail(fmt::format("--dtype: found \"{}\", expected f16, q8_0 or q4_0", options.dtype));
-    if (shape.vocabulary < 259) return fail(fmt::format("a vocabulary of {} has no room for all bytes", shape.vocabulary));
+    if (type == type_f32) return fail(fmt::format("--dtype: found \"{}\", expected f16, q8_0 or q4_0", options.dtype));
+    if (shape.vocabulary < 259)
+        return fail(fmt::format("a vocabulary of {} has no room for all bytes", shape.vocabulary));
     if (shape.bias && shape.qk_norm) return fail("no architecture of llama.cpp has both biases and norms on Q and K");
     for (const std::int64_t inner : {shape.hidden, shape.ffn_width, shape.query_heads * shape.head_dim}) {
         if (inner % 32 != 0) return fail(fmt::format("a width of {} is no multiple of 32, which blocks need", inner));

@@ -1,5 +1,5 @@
-// A GGUF with random weights: the shapes of a real Llama-like model, numbers that mean nothing, and the least vocabulary
-// that llama.cpp loads. For trying engines without a download.
+// A GGUF with random weights: the shapes of a real Llama-like model, numbers that mean nothing, and the least
+// vocabulary that llama.cpp loads. For trying engines without a download.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace roofline::bench {
 
 struct SynthOptions {
-    std::string name;      // general.name
+    std::string name;           // general.name
     std::string dtype = "f16";  // f16, q8_0 or q4_0
     std::int64_t context = 4096;
     bool tied = false;  // no output.weight: the head is the embedding table

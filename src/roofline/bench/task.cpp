@@ -84,7 +84,8 @@ Planned plan_attention(const Operator& op, const predict::StageReport& stage, Ta
     task.kv_heads = whole(extent.kv_heads);
     task.head_dim = whole(extent.key_dim);
     if (task.prefill) {
-        if (stage.context > static_cast<double>(task.tokens)) return refuse("no kernel for a prompt after a cached prefix");
+        if (stage.context > static_cast<double>(task.tokens))
+            return refuse("no kernel for a prompt after a cached prefix");
         if (extent.window > 0.0 && extent.window < static_cast<double>(task.tokens))
             return refuse("no kernel for a prompt longer than a sliding window");
         task.context = task.tokens;
@@ -222,11 +223,12 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
 Result<ModelShape> dense_shape(const predict::Scenario& scenario) {
     const model::Lowered& lowered = scenario.lowered;
     const auto missing = [&](std::string_view what) {
-        return fail(fmt::format("{}: a whole step needs a Llama-like model, and this one {}", scenario.model_name, what));
+        return fail(
+            fmt::format("{}: a whole step needs a Llama-like model, and this one {}", scenario.model_name, what));
     };
-    static constexpr std::string_view known[] = {"embedding", "norm",    "qkv",      "qk_norm",    "rotary", "kv_write",
-                                                 "core",      "out",     "residual", "gate_up",    "activation",
-                                                 "down",      "final_norm", "head",  "sampling"};
+    static constexpr std::string_view known[] = {"embedding",  "norm", "qkv",        "qk_norm",  "rotary",
+                                                 "kv_write",   "core", "out",        "residual", "gate_up",
+                                                 "activation", "down", "final_norm", "head",     "sampling"};
     for (const Operator& op : lowered.operators) {
         const std::string_view last = last_part(op.name);
         if (std::find(std::begin(known), std::end(known), last) == std::end(known))
@@ -283,7 +285,8 @@ Result<ModelShape> dense_shape(const predict::Scenario& scenario) {
         }
     }
     const Format* kv = find_format(scenario.kv_type);
-    if (kv == nullptr || !kernel_type(*kv)) return fail(fmt::format("no kernel keeps a KV cache in {}", scenario.kv_type));
+    if (kv == nullptr || !kernel_type(*kv))
+        return fail(fmt::format("no kernel keeps a KV cache in {}", scenario.kv_type));
     shape.kv = *kernel_type(*kv);
     return shape;
 }

@@ -30,7 +30,7 @@ struct Task {
 
     // Attention, rotary, kv_write; and rows x width for the rest.
     std::int64_t batch = 0;
-    std::int64_t tokens = 0;  // new ones of each sequence
+    std::int64_t tokens = 0;   // new ones of each sequence
     std::int64_t context = 0;  // entries each sequence has in reach, the new ones included
     std::int64_t query_heads = 0;
     std::int64_t kv_heads = 0;

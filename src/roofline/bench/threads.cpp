@@ -30,10 +30,10 @@ Result<std::unique_ptr<Threads>> Threads::start(int count) {
         try {
             threads->workers_.emplace_back([raw = threads.get(), thread] { raw->serve(thread); });
         } catch (const std::system_error& error) {
-            return std::unexpected(Problem{
-                fmt::format("only {} of {} threads could be started ({}): --threads {} asks for fewer", thread, count,
-                            error.code().message(), thread),
-                true});
+            return std::unexpected(
+                Problem{fmt::format("only {} of {} threads could be started ({}): --threads {} asks for fewer", thread,
+                                    count, error.code().message(), thread),
+                        true});
         }
     }
     return threads;

@@ -9,6 +9,7 @@
 
 #include "roofline/bench/cuda_backend.hpp"
 #include "roofline/bench/kernel_plugin.hpp"
+#include "roofline/cli/execution_options.hpp"
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/interrupted.hpp"
 #include "roofline/cli/load.hpp"
@@ -53,15 +54,6 @@ class Progress {
 
 std::unexpected<Problem> not_here_problem(std::string text) {
     return std::unexpected(Problem{std::move(text), true});
-}
-
-std::string processor_name() {
-    std::ifstream file("/proc/cpuinfo");
-    std::string line;
-    while (std::getline(file, line)) {
-        if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-    }
-    return "this machine's processor";
 }
 
 /// Where things run: the processors with their backends, or a CUDA device behind its plugin.
@@ -152,38 +144,6 @@ Result<void> open_cuda(const BenchOptions& options, Place& place, Run& run) {
     (void)run;
     return not_here_problem("this build has no CUDA backend");
 #endif
-}
-
-/// What to hold results against. Where nothing is known, nothing is claimed.
-Result<Device> choose_roofs(const BenchOptions& options, const Place& place, Run& run) {
-    if (!options.roofs.empty()) {
-        run.roofs_known = true;
-        return load_device(options.roofs);
-    }
-    const std::string kind = place.cuda ? "gpu" : "cpu";
-    if (exists(own_profile_path())) {
-        auto own = load_device("this");
-        if (!own) return own;
-        if (own->kind == kind) {
-            run.roofs_known = true;
-            return own;
-        }
-    }
-    if (place.cuda) {
-        if (auto known = io::builtin_device(place.title)) {
-            run.roofs_known = true;
-            return known;
-        }
-    }
-    Device device;
-    device.name = options.device;
-    device.title = place.title;
-    device.kind = kind;
-    device.sources["bench"] = {SourceKind::assumed, "nothing is known about this device", ""};
-    run.account.notes.emplace_back(
-        "no ceilings of this machine are known, so nothing is said of limits: `roofline measure` finds them, --roofs names "
-        "others");
-    return device;
 }
 
 void run_cpu_tasks(Place& place, StageRun& stage, Progress& progress,
@@ -277,6 +237,58 @@ void run_whole_step(Place& place, StageRun& stage, const predict::Scenario& scen
 
 }  // namespace
 
+std::string processor_name() {
+    std::ifstream file("/proc/cpuinfo");
+    std::string line;
+    while (std::getline(file, line)) {
+        if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+    }
+    return "this machine's processor";
+}
+
+Result<Device> choose_roofs(const BenchOptions& options, bool cuda, const std::string& title, Run& run) {
+    if (!options.roofs.empty()) {
+        run.roofs_known = true;
+        return load_device(options.roofs);
+    }
+    const std::string kind = cuda ? "gpu" : "cpu";
+    if (exists(own_profile_path())) {
+        auto own = load_device("this");
+        if (!own) return own;
+        if (own->kind == kind) {
+            run.roofs_known = true;
+            return own;
+        }
+    }
+    if (cuda) {
+        if (auto known = io::builtin_device(title)) {
+            run.roofs_known = true;
+            return known;
+        }
+    }
+    Device device;
+    device.name = options.device;
+    device.title = title;
+    device.kind = kind;
+    device.sources["bench"] = {SourceKind::assumed, "nothing is known about this device", ""};
+    run.account.notes.emplace_back(
+        "no ceilings of this machine are known, so nothing is said of limits: `roofline measure` finds them, --roofs "
+        "names "
+        "others");
+    return device;
+}
+
+Result<predict::Setup> setup_on(ScenarioOptions asked, const Device& device) {
+    asked.device = io::builtin_device_names().front();  // any: it is replaced
+    auto setup = asked.setup();
+    if (!setup) return setup;
+    auto execution = load_execution(asked.profile, asked.calibration, device);
+    if (!execution) return std::unexpected(execution.error());
+    setup->device = device;
+    setup->execution = std::move(*execution);
+    return setup;
+}
+
 Result<Run> run_bench(const BenchOptions& options) {
     const Interruptible watching;
     Run run;
@@ -307,21 +319,17 @@ Result<Run> run_bench(const BenchOptions& options) {
         asked.settings.push_back(fmt::format("num_hidden_layers={:.0f}", *layers));
     }
     // Everything that was typed is read before anything is run.
-    Device placeholder;
-    placeholder.name = options.device;
-    asked.known_device = placeholder;
     for (const std::string& type : types) {
         for (const std::string& batch : *batches) {
             asked.dtype = type;
             asked.batch = batch;
-            if (const auto fine = asked.setup(); !fine) return std::unexpected(fine.error());
+            if (const auto fine = setup_on(asked, Device{}); !fine) return std::unexpected(fine.error());
         }
     }
     if (auto opened = cuda ? open_cuda(options, place, run) : open_cpu(options, place, run); !opened)
         return std::unexpected(opened.error());
-    const auto roofs = choose_roofs(options, place, run);
+    const auto roofs = choose_roofs(options, cuda, place.title, run);
     if (!roofs) return std::unexpected(roofs.error());
-    asked.known_device = *roofs;
     if (!cuda) {
         // Rotating past the last-level cache needs its size; where it is unknown, a large one is assumed.
         if (const Figure* cache = roofs->capacity(Level::cache)) {
@@ -335,7 +343,7 @@ Result<Run> run_bench(const BenchOptions& options) {
         for (const std::string& batch : *batches) {
             asked.dtype = type;
             asked.batch = batch;
-            const auto setup = asked.setup();
+            const auto setup = setup_on(asked, *roofs);
             if (!setup) return std::unexpected(setup.error());
             const auto scenario = predict::realise(*setup);
             if (!scenario) return std::unexpected(scenario.error());
@@ -360,17 +368,18 @@ Result<Run> run_bench(const BenchOptions& options) {
     run.account.device = *roofs;
     for (const StageRun& stage : run.stages) {
         for (const bench::StepOutcome& step : stage.steps) {
-            const auto layers = std::find_if(stage.stage.records.begin(), stage.stage.records.end(),
-                                             [](const Record& record) { return record.name.ends_with("attention.qkv"); });
+            const auto layers =
+                std::find_if(stage.stage.records.begin(), stage.stage.records.end(),
+                             [](const Record& record) { return record.name.ends_with("attention.qkv"); });
             if (step.problem.empty() && layers != stage.stage.records.end() &&
                 static_cast<double>(step.layers_distinct) < layers->count) {
-                run.account.notes.push_back(
-                    fmt::format("whole step in {}: memory is short, so {} distinct layers stand for {}",
-                                stage.dtype.empty() ? "the checkpoint's types" : stage.dtype, step.layers_distinct,
-                                layers->count));
+                run.account.notes.push_back(fmt::format(
+                    "whole step in {}: memory is short, so {} distinct layers stand for {}",
+                    stage.dtype.empty() ? "the checkpoint's types" : stage.dtype, step.layers_distinct, layers->count));
             }
             if (step.problem.empty() && step.timing.high > 1.25 * step.timing.low)
-                run.account.notes.emplace_back("the machine is busy: times of the same step differ by more than a quarter");
+                run.account.notes.emplace_back(
+                    "the machine is busy: times of the same step differ by more than a quarter");
         }
     }
     std::sort(run.account.notes.begin(), run.account.notes.end());

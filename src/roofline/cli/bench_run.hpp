@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "roofline/bench/report.hpp"
+#include "roofline/cli/scenario_options.hpp"
 #include "roofline/core/problem.hpp"
 
 namespace roofline::cli {
@@ -27,8 +28,22 @@ struct BenchOptions {
     int threads = 0;  // 0: every processor this process may use
     double seconds = 0.0;
     bool quick = false;
+    // A real engine instead of kernels.
+    std::string engine;
+    std::string gguf;
+    std::string node_modules;
+    std::string generate = "32";
 };
 
 Result<bench::Run> run_bench(const BenchOptions& options);
+
+/// llama.cpp on a GGUF, as the whole steps of the same report (bench_engine.cpp).
+Result<bench::Run> run_engine(const BenchOptions& options);
+
+/// A question about a device that has no name: one that was measured, or of which nothing is known.
+Result<predict::Setup> setup_on(ScenarioOptions asked, const Device& device);
+/// What to hold results of this place against; where nothing is known, a device without figures and a note.
+Result<Device> choose_roofs(const BenchOptions& options, bool cuda, const std::string& title, bench::Run& run);
+std::string processor_name();
 
 }  // namespace roofline::cli

@@ -21,10 +21,10 @@ std::string spelt(const render::Table& table, bool markdown) {
 
 std::string stage_title(const StageRun& stage) {
     const AccountStage& part = stage.stage;
-    std::string text = part.name == "decode" ? fmt::format("decode step, batch {}, context {}", render::grouped(part.batch),
-                                                           render::grouped(part.context))
-                                             : fmt::format("prefill of {} tokens, batch {}", render::grouped(part.tokens),
-                                                           render::grouped(part.batch));
+    std::string text = part.name == "decode" ? fmt::format("decode step, batch {}, context {}",
+                                                           render::grouped(part.batch), render::grouped(part.context))
+                                             : fmt::format("prefill of {} tokens, batch {}",
+                                                           render::grouped(part.tokens), render::grouped(part.batch));
     if (!stage.dtype.empty()) text += ", " + stage.dtype;
     return text;
 }
@@ -53,15 +53,22 @@ render::Table steps_table(const bench::Run& run) {
         for (const StepOutcome& step : stage.steps) {
             if (!step.problem.empty()) continue;
             const double measured = step.timing.median;
-            table.rows.push_back({stage_title(stage), step.launch.empty() ? step.backend : step.backend + ", " + step.launch,
-                                  render::time(Seconds(measured)),
-                                  render::time(Seconds(step.timing.low)) + " to " + render::time(Seconds(step.timing.high)),
-                                  render::plain(stage.stage.produced / measured), render::time(Seconds(step.attention)),
-                                  render::time(Seconds(step.ffn)), render::time(Seconds(step.other)),
-                                  std::string(name(stage.bound)), render::time(times.limit),
-                                  render::time(times.attainable), render::time(times.expected),
-                                  share(times.limit.value, measured)});
+            table.rows.push_back(
+                {stage_title(stage), step.launch.empty() ? step.backend : step.backend + ", " + step.launch,
+                 render::time(Seconds(measured)),
+                 render::time(Seconds(step.timing.low)) + " to " + render::time(Seconds(step.timing.high)),
+                 render::plain(stage.stage.produced / measured), render::time(Seconds(step.attention)),
+                 render::time(Seconds(step.ffn)), render::time(Seconds(step.other)), std::string(name(stage.bound)),
+                 render::time(times.limit), render::time(times.attainable), render::time(times.expected),
+                 share(times.limit.value, measured)});
         }
+    }
+    const auto apart = [](const StageRun& stage) {
+        return std::any_of(stage.steps.begin(), stage.steps.end(),
+                           [](const StepOutcome& step) { return step.ffn > 0.0; });
+    };
+    if (!std::any_of(run.stages.begin(), run.stages.end(), apart)) {
+        for (const char* column : {"attention", "FFN", "other"}) table.drop(column);
     }
     if (!run.roofs_known) {
         for (const char* column : {"bound", "limit", "attainable", "expected", "of limit"}) table.drop(column);
@@ -73,8 +80,9 @@ render::Table operators_table(const bench::Run& run, const StageRun& stage) {
     std::vector<std::string> shown;  // backends that ran anything here
     for (const std::string& backend : run.backends) {
         const bool ran = std::any_of(stage.outcomes.begin(), stage.outcomes.end(), [&](const auto& outcomes) {
-            return std::any_of(outcomes.begin(), outcomes.end(),
-                               [&](const Outcome& outcome) { return outcome.backend == backend && outcome.measured(); });
+            return std::any_of(outcomes.begin(), outcomes.end(), [&](const Outcome& outcome) {
+                return outcome.backend == backend && outcome.measured();
+            });
         });
         if (ran) shown.push_back(backend);
     }
@@ -140,12 +148,14 @@ std::string bench_text(const bench::Run& run, bool markdown) {
     // Each reason once, with those it holds for.
     std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
     const auto note = [&](const std::string& reason, const std::string& whom) {
-        auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& entry) { return entry.first == reason; });
+        auto known =
+            std::find_if(reasons.begin(), reasons.end(), [&](const auto& entry) { return entry.first == reason; });
         if (known == reasons.end()) known = reasons.insert(reasons.end(), {reason, {}});
         if (std::find(known->second.begin(), known->second.end(), whom) == known->second.end())
             known->second.push_back(whom);
     };
     for (const StageRun& stage : run.stages) {
+        if (stage.outcomes.empty()) continue;
         for (std::size_t i = 0; i < stage.planned.size(); ++i) {
             const std::string& name = stage.stage.records[i].name;
             if (!stage.planned[i].task) {
@@ -164,7 +174,8 @@ std::string bench_text(const bench::Run& run, bool markdown) {
         }
     }
     std::vector<std::string> notes = run.account.notes;
-    for (const auto& [reason, whom] : reasons) notes.push_back(fmt::format("not run: {} ({})", fmt::join(whom, ", "), reason));
+    for (const auto& [reason, whom] : reasons)
+        notes.push_back(fmt::format("not run: {} ({})", fmt::join(whom, ", "), reason));
     if (!notes.empty()) {
         text += heading("notes", markdown);
         for (const std::string& line : notes) text += (markdown ? "- " : "  - ") + line + "\n";

@@ -114,7 +114,8 @@ class OneDnnKernel final : public Kernel {
                                               result.pointer(), nullptr);
         } else {
             alignas(16) std::array<std::byte, 16384> operation{};
-            status = functions_.matmul_init(operation.data(), source.pointer(), wanted.pointer(), nullptr, result.pointer());
+            status =
+                functions_.matmul_init(operation.data(), source.pointer(), wanted.pointer(), nullptr, result.pointer());
             if (status == 0)
                 status = functions_.description_create(&description_, operation.data(), nullptr, engine_, nullptr);
         }
@@ -150,7 +151,8 @@ class OneDnnKernel final : public Kernel {
         threads_.ranges(task.m, 1, [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t i = first; i < last; ++i) {
                 float* row = operands_.y.data() + i * task.n;
-                for (std::int64_t n = 0; n < task.n; ++n) row[n] *= scales_[static_cast<std::size_t>(i)] * row_scales[n];
+                for (std::int64_t n = 0; n < task.n; ++n)
+                    row[n] *= scales_[static_cast<std::size_t>(i)] * row_scales[n];
             }
         });
     }
@@ -164,13 +166,15 @@ class OneDnnKernel final : public Kernel {
         void* reorder = nullptr;
         bool fine = functions_.memory_create(&from, ours, engine_, const_cast<void*>(matrix.view().values)) == 0;
         // A handle of -1 asks the library for the memory.
-        fine = fine && functions_.memory_create(&to, preferred, engine_, reinterpret_cast<void*>(std::intptr_t{-1})) == 0;
+        fine =
+            fine && functions_.memory_create(&to, preferred, engine_, reinterpret_cast<void*>(std::intptr_t{-1})) == 0;
         if (to != nullptr) weights_.push_back(to);
         fine = fine && functions_.reorder(&description, ours, engine_, preferred, engine_, nullptr) == 0 &&
                functions_.primitive_create(&reorder, description) == 0;
         if (fine) {
             const std::array<Argument, 2> arguments = {{{argument_source, from}, {argument_result, to}}};
-            fine = functions_.execute(reorder, stream_, 2, arguments.data()) == 0 && functions_.stream_wait(stream_) == 0;
+            fine =
+                functions_.execute(reorder, stream_, 2, arguments.data()) == 0 && functions_.stream_wait(stream_) == 0;
         }
         if (reorder != nullptr) functions_.primitive_destroy(reorder);
         if (description != nullptr) functions_.description_destroy(description);

@@ -32,7 +32,8 @@ class OpenBlasKernel final : public Kernel {
         const auto k = static_cast<int>(task.k);
         const auto* weights = static_cast<const float*>(operands_.weights[copy].view().values);
         if (m == 1) {
-            functions_.gemv(row_major, plain, n, k, 1.0F, weights, k, operands_.x.data(), 1, 0.0F, operands_.y.data(), 1);
+            functions_.gemv(row_major, plain, n, k, 1.0F, weights, k, operands_.x.data(), 1, 0.0F, operands_.y.data(),
+                            1);
         } else {
             functions_.gemm(row_major, plain, transposed, m, n, k, 1.0F, operands_.x.data(), k, weights, k, 0.0F,
                             operands_.y.data(), n);
@@ -47,9 +48,7 @@ class OpenBlasKernel final : public Kernel {
 class OpenBlas final : public Backend {
   public:
     std::string name() const override { return "openblas"; }
-    std::string describe() const override {
-        return functions_.config != nullptr ? functions_.config() : "OpenBLAS";
-    }
+    std::string describe() const override { return functions_.config != nullptr ? functions_.config() : "OpenBLAS"; }
 
     Result<void> available() override {
         if (found_) return {};

@@ -13,8 +13,7 @@ class OwnKernel final : public Kernel {
   public:
     OwnKernel(Operands& operands, Threads& threads) : operands_(operands), threads_(threads) {
         const Task& task = operands.task;
-        rows_ = {task.batch,       task.tokens,   task.context - task.tokens,
-                 task.query_heads, task.kv_heads, task.head_dim};
+        rows_ = {task.batch, task.tokens, task.context - task.tokens, task.query_heads, task.kv_heads, task.head_dim};
         if (task.kind == TaskKind::rotary) {
             turns_.resize(static_cast<std::size_t>(task.tokens * task.head_dim));
             rotary_table(turns_.data(), rows_.position, task.tokens, task.head_dim);
@@ -29,10 +28,12 @@ class OwnKernel final : public Kernel {
         switch (task.kind) {
             case TaskKind::product: {
                 // Narrowing and packing x is part of it: a step has to do it too.
-                ProductCall call{.m = task.m, .n = task.n, .k = task.k, .weights = operands_.weights[copy].view(), .y = y};
+                ProductCall call{
+                    .m = task.m, .n = task.n, .k = task.k, .weights = operands_.weights[copy].view(), .y = y};
                 activations_.prepare(x, call, products_.packs, threads_);
                 const auto function = products_.of(task.weights);
-                threads_.ranges(task.n, 64, [&](std::int64_t first, std::int64_t last) { function(call, first, last); });
+                threads_.ranges(task.n, 64,
+                                [&](std::int64_t first, std::int64_t last) { function(call, first, last); });
                 break;
             }
             case TaskKind::attention: {
@@ -123,12 +124,14 @@ class Own final : public Backend {
 
     std::optional<std::string> refuses(const Task& task) const override {
         if (task.kind == TaskKind::product) {
-            if (best_products().of(task.weights) == nullptr) return fmt::format("no kernel for {} weights", roofline::name(task.weights));
+            if (best_products().of(task.weights) == nullptr)
+                return fmt::format("no kernel for {} weights", roofline::name(task.weights));
             const std::int64_t grain = task.weights == DType::int4 ? int4_group : 16;
             if (task.k % grain != 0) return fmt::format("k = {} is no multiple of {}", task.k, grain);
         }
         if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write) {
-            if (task.kv != DType::bf16 && task.kv != DType::fp32) return fmt::format("no kernel for a KV cache in {}", roofline::name(task.kv));
+            if (task.kv != DType::bf16 && task.kv != DType::fp32)
+                return fmt::format("no kernel for a KV cache in {}", roofline::name(task.kv));
             if (task.head_dim % 32 != 0) return fmt::format("heads of {} are no multiple of 32", task.head_dim);
             if (task.query_heads / task.kv_heads > 256) return "more than 256 query heads share a KV head";
         }

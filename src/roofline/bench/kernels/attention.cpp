@@ -6,8 +6,8 @@
 namespace roofline::bench {
 namespace {
 
-constexpr std::int64_t most_rows = 256;       // of queries that share a piece; attention_lanes.inc has room for them
-constexpr std::int64_t least_positions = 128; // a shorter piece is not worth the combining
+constexpr std::int64_t most_rows = 256;        // of queries that share a piece; attention_lanes.inc has room for them
+constexpr std::int64_t least_positions = 128;  // a shorter piece is not worth the combining
 constexpr float nothing_yet = -1e30F;
 
 /// One token for each sequence: pieces of the context are shared out, then combined.
@@ -106,8 +106,8 @@ void prefill(const AttentionCall& call, AttentionKernels::Piece<T> piece, Thread
         piece(scaled, narrow.data(), rows, keys + base, values + base, shared, d, {largest, sums, sought});
         for (std::int64_t token = 1; token < tokens; ++token) {
             const std::int64_t row = token * group;
-            piece(scaled + row * d, narrow.data() + row * d, group, keys + base + shared * d, values + base + shared * d,
-                  token, d, {largest + row, sums + row, sought + row * d});
+            piece(scaled + row * d, narrow.data() + row * d, group, keys + base + shared * d,
+                  values + base + shared * d, token, d, {largest + row, sums + row, sought + row * d});
         }
         for (std::int64_t row = 0; row < rows; ++row) {
             for (std::int64_t i = 0; i < d; ++i) call.out[query_of(row) + i] = sought[row * d + i] / sums[row];

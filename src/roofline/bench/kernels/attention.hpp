@@ -1,8 +1,8 @@
 // Our own attention on a CPU: queries of a group share every key and value that is loaded, long contexts are split over
 // threads and combined, scores never leave the first-level cache (online softmax).
 //
-// Keys and values lie as [sequence][KV head][position][head_dim], queries and the output as [row][head][head_dim], a row
-// for every new token.
+// Keys and values lie as [sequence][KV head][position][head_dim], queries and the output as [row][head][head_dim], a
+// row for every new token.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct AttentionCall {
     float* out = nullptr;
 };
 
-/// What has been seen so far of some positions by some rows of queries: the largest score, the sum of the weights and the
-/// weighted values, for each row.
+/// What has been seen so far of some positions by some rows of queries: the largest score, the sum of the weights and
+/// the weighted values, for each row.
 struct AttentionState {
     float* largest = nullptr;
     float* sum = nullptr;

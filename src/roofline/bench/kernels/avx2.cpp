@@ -30,8 +30,8 @@ inline std::int32_t int8_dot(const std::int8_t* a, const std::int8_t* b, std::in
 }
 #define ROOFLINE_INT8_DOT int8_dot
 #define ROOFLINE_LANES 8
-#include "roofline/bench/kernels/lanes.inc"
 #include "roofline/bench/kernels/attention_lanes.inc"
+#include "roofline/bench/kernels/lanes.inc"
 #undef ROOFLINE_LANES
 #undef ROOFLINE_INT8_DOT
 
@@ -40,8 +40,8 @@ inline std::int32_t int8_dot(const std::int8_t* a, const std::int8_t* b, std::in
 
 namespace roofline::bench {
 const ProductKernels* avx2_products() {
-    static constexpr ProductKernels kernels = {"AVX2", avx2::product_fp32, avx2::product_bf16, avx2::product_int8,
-                                               avx2::product_int4, false};
+    static constexpr ProductKernels kernels = {
+        "AVX2", avx2::product_fp32, avx2::product_bf16, avx2::product_int8, avx2::product_int4, false};
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &kernels : nullptr;
 }
 const AttentionKernels* avx2_attention() {

@@ -28,8 +28,8 @@ inline std::int32_t int8_dot(const std::int8_t* w, const std::int8_t* x, std::in
 }
 #define ROOFLINE_INT8_DOT int8_dot
 #define ROOFLINE_LANES 16
-#include "roofline/bench/kernels/lanes.inc"
 #include "roofline/bench/kernels/attention_lanes.inc"
+#include "roofline/bench/kernels/lanes.inc"
 #undef ROOFLINE_LANES
 #undef ROOFLINE_INT8_DOT
 
@@ -38,15 +38,16 @@ inline std::int32_t int8_dot(const std::int8_t* w, const std::int8_t* x, std::in
 
 namespace roofline::bench {
 const ProductKernels* avx512_products() {
-    static constexpr ProductKernels kernels = {"AVX-512", avx512::product_fp32, avx512::product_bf16,
-                                               avx512::product_int8, avx512::product_int4, false};
+    static constexpr ProductKernels kernels = {
+        "AVX-512", avx512::product_fp32, avx512::product_bf16, avx512::product_int8, avx512::product_int4, false};
     const bool here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vnni");
     return here ? &kernels : nullptr;
 }
 const AttentionKernels* avx512_attention() {
-    static constexpr AttentionKernels kernels = {"AVX-512", avx512::attention_piece<Bf16>, avx512::attention_piece<float>};
+    static constexpr AttentionKernels kernels = {"AVX-512", avx512::attention_piece<Bf16>,
+                                                 avx512::attention_piece<float>};
     return avx512_products() != nullptr ? &kernels : nullptr;
 }
 }  // namespace roofline::bench

@@ -39,8 +39,8 @@ inline uint64x2_t load(const char* from) {
     return vreinterpretq_u64_u8(vld1q_u8(reinterpret_cast<const std::uint8_t*>(from)));
 }
 
-/// 2 x `row_pairs` rows of W (row `rows[i]`) against the first `column_pairs` pairs of a panel; `steps` runs of 16 bytes.
-/// `add(row, column, sum)` gets each of the sums.
+/// 2 x `row_pairs` rows of W (row `rows[i]`) against the first `column_pairs` pairs of a panel; `steps` runs of 16
+/// bytes. `add(row, column, sum)` gets each of the sums.
 template <class Tile, int row_pairs, int column_pairs, class Add>
 inline __attribute__((always_inline)) void tile(const char* const (&rows)[2 * row_pairs], const char* panel,
                                                 std::int64_t steps, const Add& add) {
@@ -80,7 +80,8 @@ inline __attribute__((always_inline)) void tile(const char* const (&rows)[2 * ro
 
 /// Several rows of x: tiles of 8 rows of W by a panel.
 template <class Tile, int column_pairs, class Scale>
-void panels(const ProductCall& call, std::int64_t row_bytes, std::int64_t first, std::int64_t last, const Scale& scale) {
+void panels(const ProductCall& call, std::int64_t row_bytes, std::int64_t first, std::int64_t last,
+            const Scale& scale) {
     const auto* weights = static_cast<const char*>(call.weights.values);
     const auto* packed = static_cast<const char*>(call.packed);
     // A single panel needs no second look at W, so its rows stream through whole.
@@ -138,7 +139,8 @@ void vector_bf16(const ProductCall& call, std::int64_t first, std::int64_t last)
             }
         }
         for (; at < call.k; at += 8) {
-            for (int i = 0; i < 4; ++i) sums[i][0] = vbfdotq_f32(sums[i][0], vld1q_bf16(rows[i] + at), vld1q_bf16(x + at));
+            for (int i = 0; i < 4; ++i)
+                sums[i][0] = vbfdotq_f32(sums[i][0], vld1q_bf16(rows[i] + at), vld1q_bf16(x + at));
         }
         for (std::int64_t i = 0; i < std::min<std::int64_t>(4, last - n); ++i)
             call.y[n + i] = vaddvq_f32(vaddq_f32(sums[i][0], sums[i][1]));
@@ -329,9 +331,8 @@ void product_fp32(const ProductCall& call, std::int64_t first, std::int64_t last
 namespace roofline::bench {
 const ProductKernels* neon_products() {
     static constexpr ProductKernels kernels = {"NEON with bf16 and i8mm", neon::product_fp32, neon::product_bf16,
-                                               neon::product_int8, neon::product_int4, true};
-    const bool here =
-        (::getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0 && (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
+                                               neon::product_int8,        neon::product_int4, true};
+    const bool here = (::getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0 && (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
     return here ? &kernels : nullptr;
 }
 }  // namespace roofline::bench

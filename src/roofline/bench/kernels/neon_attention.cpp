@@ -49,8 +49,8 @@ inline __attribute__((always_inline)) void score_block<Bf16>(const float*, const
                 }
             }
             for (int j = 0; j < rows_at_once; ++j) {
-                const float32x4_t pairs = vpaddq_f32(vpaddq_f32(sums[j][0], sums[j][1]),
-                                                     vpaddq_f32(sums[j][2], sums[j][3]));
+                const float32x4_t pairs =
+                    vpaddq_f32(vpaddq_f32(sums[j][0], sums[j][1]), vpaddq_f32(sums[j][2], sums[j][3]));
                 vst1q_f32(scores + (row + j) * 32 + position, pairs);
             }
         };
@@ -73,7 +73,8 @@ inline __attribute__((always_inline)) void score_block<float>(const float* q, co
                                         vld1q_f32(q + row * head_dim + at + 4 * i));
                 }
             }
-            scores[row * 32 + position] = vaddvq_f32(vaddq_f32(vaddq_f32(sums[0], sums[1]), vaddq_f32(sums[2], sums[3])));
+            scores[row * 32 + position] =
+                vaddvq_f32(vaddq_f32(vaddq_f32(sums[0], sums[1]), vaddq_f32(sums[2], sums[3])));
         }
     }
 }

@@ -7,14 +7,15 @@
 namespace roofline::bench {
 namespace portable {
 #define ROOFLINE_LANES 4
-#include "roofline/bench/kernels/lanes.inc"
 #include "roofline/bench/kernels/attention_lanes.inc"
+#include "roofline/bench/kernels/lanes.inc"
 #undef ROOFLINE_LANES
 }  // namespace portable
 
 const ProductKernels& portable_products() {
-    static constexpr ProductKernels kernels = {"portable", portable::product_fp32, portable::product_bf16,
-                                               portable::product_int8, portable::product_int4, false};
+    static constexpr ProductKernels kernels = {
+        "portable", portable::product_fp32, portable::product_bf16, portable::product_int8, portable::product_int4,
+        false};
     return kernels;
 }
 

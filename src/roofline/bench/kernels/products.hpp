@@ -1,10 +1,11 @@
-// Our own matrix products on a CPU: y[m, n] = x[m, k] W[n, k]^T with W row by row as it lies in a checkpoint. One set of
-// functions for each instruction set; the best that this processor has is chosen when the program runs.
+// Our own matrix products on a CPU: y[m, n] = x[m, k] W[n, k]^T with W row by row as it lies in a checkpoint. One set
+// of functions for each instruction set; the best that this processor has is chosen when the program runs.
 //
 // How weights lie in memory:
 //   fp32, bf16  plain rows
 //   int8        rows of int8, one fp32 scale a row; x is int8 with one scale a row too
-//   int4        groups of 128 along k, each 64 bytes: byte i of a run of 16 holds weight i in its low and weight i + 16 in
+//   int4        groups of 128 along k, each 64 bytes: byte i of a run of 16 holds weight i in its low and weight i + 16
+//   in
 //               its high half; w = (q - zero) * scale, with a bf16 scale and a 4-bit zero point for each group.
 //               x is rounded to int8 with a scale for each group too, as llama.cpp does it
 #pragma once
@@ -23,9 +24,9 @@ inline constexpr std::int64_t panel_rows = 8;
 struct Weights {
     DType type = DType::bf16;
     const void* values = nullptr;
-    const float* row_scales = nullptr;           // int8
-    const Bf16* group_scales = nullptr;          // int4: n x k / 128
-    const std::uint8_t* group_zeros = nullptr;   // int4: two to a byte, the low half first
+    const float* row_scales = nullptr;          // int8
+    const Bf16* group_scales = nullptr;         // int4: n x k / 128
+    const std::uint8_t* group_zeros = nullptr;  // int4: two to a byte, the low half first
 
     float group_scale(std::int64_t group) const { return from_bf16(group_scales[group]); }
     float group_zero(std::int64_t group) const {
@@ -38,11 +39,11 @@ struct ProductCall {
     std::int64_t n = 0;
     std::int64_t k = 0;
     Weights weights;
-    const void* x = nullptr;         // fp32, bf16 or int8, rows of k; int8 beside int4
-    const void* packed = nullptr;    // the same in panels (pack), where `packs` says so
-    const float* x_scales = nullptr; // int8: one a row; int4: one a group
-    const float* x_sums = nullptr;   // int4: sum of the int8 values of each group
-    float* y = nullptr;              // rows of n
+    const void* x = nullptr;          // fp32, bf16 or int8, rows of k; int8 beside int4
+    const void* packed = nullptr;     // the same in panels (pack), where `packs` says so
+    const float* x_scales = nullptr;  // int8: one a row; int4: one a group
+    const float* x_sums = nullptr;    // int4: sum of the int8 values of each group
+    float* y = nullptr;               // rows of n
 };
 
 struct ProductKernels {
@@ -79,8 +80,8 @@ const ProductKernels& best_products();
 
 /// Bytes of the panels of x: rows filled up to a multiple of 8.
 std::int64_t packed_bytes(std::int64_t m, std::int64_t k, DType type);
-/// Panel after panel; inside one, 16 bytes of each of its rows after another, pairs of rows interleaved by 8 bytes: what
-/// instructions that multiply 2 x 8 bytes with 8 bytes x 2 read without shuffling.
+/// Panel after panel; inside one, 16 bytes of each of its rows after another, pairs of rows interleaved by 8 bytes:
+/// what instructions that multiply 2 x 8 bytes with 8 bytes x 2 read without shuffling.
 void pack(const void* x, std::int64_t m, std::int64_t k, DType type, void* packed);
 
 }  // namespace roofline::bench

@@ -90,7 +90,8 @@ void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity,
                     if (kv == DType::bf16) {
                         for (std::int64_t i = 0; i < d; ++i) static_cast<Bf16*>(target)[at + i] = to_bf16(source[i]);
                     } else {
-                        std::memcpy(static_cast<float*>(target) + at, source, static_cast<std::size_t>(d) * sizeof(float));
+                        std::memcpy(static_cast<float*>(target) + at, source,
+                                    static_cast<std::size_t>(d) * sizeof(float));
                     }
                 }
             }

@@ -28,7 +28,8 @@ struct QkvRows {
     std::int64_t rows() const { return batch * tokens; }
     std::int64_t width() const { return (query_heads + 2 * kv_heads) * head_dim; }
 };
-/// Turns queries and keys by their position, in place; `table` from rotary_table. Halves are rotated against each other.
+/// Turns queries and keys by their position, in place; `table` from rotary_table. Halves are rotated against each
+/// other.
 void rotary(float* qkv, const float* table, const QkvRows& shape, Threads& threads);
 /// cos and sin for every position of [first, first + count): count x head_dim / 2 x 2.
 void rotary_table(float* table, std::int64_t first, std::int64_t count, std::int64_t head_dim);

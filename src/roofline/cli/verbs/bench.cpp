@@ -19,12 +19,13 @@ struct Options {
 };
 
 Result<int> run(const Options& options, const std::string& command) {
-    const auto found = run_bench(options.bench);
+    if (options.bench.model.empty() && options.bench.engine.empty())
+        return fail("no MODEL was named (`roofline models` lists the built-in ones)");
+    const auto found = options.bench.engine.empty() ? run_bench(options.bench) : run_engine(options.bench);
     if (!found) return std::unexpected(found.error());
     if (interrupted()) return stopped;  // nothing was written, and nothing will be
-    const std::string text = options.output.format == "json"
-                                 ? io::dump(bench::run_json(*found, {command, now_iso()}))
-                                 : bench_text(*found, options.output.format == "md");
+    const std::string text = options.output.format == "json" ? io::dump(bench::run_json(*found, {command, now_iso()}))
+                                                             : bench_text(*found, options.output.format == "md");
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
     return done;
 }
@@ -38,9 +39,12 @@ void bench_verb(Program& program) {
         "bench", "Run a model's operators and whole steps on this machine and hold them against its roofs");
     verb->add_option("model,--model", bench.model, "Built-in name, folder, config.json, .gguf or .safetensors")
         ->type_name("MODEL");
-    verb->add_option("-d,--device", bench.device, "Where to run: cpu or cuda:0")->capture_default_str()->type_name("PLACE");
-    verb->add_option("--roofs", bench.roofs,
-                     "Ceilings to hold results against: `this`, a device's name or file (default: what is known of PLACE)")
+    verb->add_option("-d,--device", bench.device, "Where to run: cpu or cuda:0")
+        ->capture_default_str()
+        ->type_name("PLACE");
+    verb->add_option(
+            "--roofs", bench.roofs,
+            "Ceilings to hold results against: `this`, a device's name or file (default: what is known of PLACE)")
         ->type_name("DEVICE");
     const char* work = "Workload";
     verb->add_option("-b,--batch", bench.batch, "Sequences: a list or a range, 1,8,32 or 1-32*2")
@@ -59,14 +63,16 @@ void bench_verb(Program& program) {
         ->group(work)
         ->check(CLI::IsMember({"decode", "prefill", "both"}))
         ->capture_default_str();
-    verb->add_option("--dtype", bench.dtype, "Number types to compare: fp32,bf16,int8,int4 (fp8 on CUDA); default: the model's")
+    verb->add_option("--dtype", bench.dtype,
+                     "Number types to compare: fp32,bf16,int8,int4 (fp8 on CUDA); default: the model's")
         ->group(work)
         ->type_name("LIST");
     verb->add_option("--kv-cache-dtype", bench.kv_dtype, "For keys and values")->group(work)->type_name("TYPE");
     verb->add_option("--layers", bench.layers, "A model of only so many layers")->group(work)->type_name("N");
     const char* how = "How it is run";
-    verb->add_option("--backend", bench.backends,
-                     "Which kernels to compare: own,openblas,onednn; on CUDA own,cublaslt,cudnn (default: all that are here)")
+    verb->add_option(
+            "--backend", bench.backends,
+            "Which kernels to compare: own,openblas,onednn; on CUDA own,cublaslt,cudnn (default: all that are here)")
         ->group(how)
         ->type_name("LIST");
     verb->add_option("--plugin", bench.plugins, "A kernel of your own (include/roofline_kernel.h); may be repeated")
@@ -85,6 +91,18 @@ void bench_verb(Program& program) {
         ->check(CLI::Range(0.001, 60.0))
         ->type_name("S");
     verb->add_flag("--quick", bench.quick, "A sixth of the measuring time")->group(how);
+    const char* engine = "A real engine instead";
+    verb->add_option("--engine", bench.engine, "llama.cpp: through llama-bench on PATH, or node-llama-cpp")
+        ->group(engine)
+        ->type_name("NAME");
+    verb->add_option("--gguf", bench.gguf, "The model it runs")->group(engine)->type_name("FILE");
+    verb->add_option("-n,--generate", bench.generate, "Tokens it writes")
+        ->group(engine)
+        ->capture_default_str()
+        ->type_name("N");
+    verb->add_option("--node-modules", bench.node_modules, "Folder that holds node-llama-cpp")
+        ->group(engine)
+        ->type_name("FOLDER");
     options->output.add_to(*verb, {"table", "md", "json"});
     verb->callback(
         [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });

@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 
 #include "roofline/bench/synth.hpp"
+#include "roofline/cli/bench_run.hpp"
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/interrupted.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
 #include "roofline/cli/program.hpp"
-#include "roofline/cli/scenario_options.hpp"
 #include "roofline/cli/streamed_file.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/report_json.hpp"
@@ -128,14 +128,13 @@ Result<int> show(const Options& options) {
 Result<int> synth(const Options& options) {
     ScenarioOptions asked;
     asked.model = options.name;
-    asked.known_device = Device{};
     asked.dtype = "bf16";
     if (!options.synth_layers.empty()) {
         const auto layers = parse_whole("--layers", options.synth_layers, 1.0, 1e4);
         if (!layers) return std::unexpected(layers.error());
         asked.settings.push_back(fmt::format("num_hidden_layers={:.0f}", *layers));
     }
-    const auto setup = asked.setup();
+    const auto setup = setup_on(asked, Device{});
     if (!setup) return std::unexpected(setup.error());
     const auto scenario = predict::realise(*setup);
     if (!scenario) return std::unexpected(scenario.error());
@@ -153,12 +152,14 @@ Result<int> synth(const Options& options) {
     std::error_code ignored;
     const auto space = std::filesystem::space(folder_of(options.synth_file), ignored);
     if (!ignored && static_cast<double>(space.available) < bytes) {
-        return fail(fmt::format("{}: needs {}, and the disk has {} left", options.synth_file, render::bytes(Bytes(bytes)),
+        return fail(fmt::format("{}: needs {}, and the disk has {} left", options.synth_file,
+                                render::bytes(Bytes(bytes)),
                                 render::bytes(Bytes(static_cast<double>(space.available)))));
     }
     const Interruptible watching;
     const auto written = write_streamed(options.synth_file, [&](const TakeBytes& take) {
-        return bench::write_synth(*plan, [&](std::span<const std::byte> piece) { return !interrupted() && take(piece); });
+        return bench::write_synth(*plan,
+                                  [&](std::span<const std::byte> piece) { return !interrupted() && take(piece); });
     });
     if (interrupted()) return stopped;
     if (!written) return std::unexpected(written.error());
@@ -171,7 +172,9 @@ Result<int> synth(const Options& options) {
 
 void models_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb = program.app.add_subcommand("models", "Known models; `models show MODEL` for what one is made of, `models synth MODEL` for a GGUF of its shapes");
+    CLI::App* verb = program.app.add_subcommand(
+        "models",
+        "Known models; `models show MODEL` for what one is made of, `models synth MODEL` for a GGUF of its shapes");
     options->output.add_to(*verb, {"table", "md", "csv", "json"});
     CLI::App* one = verb->add_subcommand("show", "Counts, sizes and layers of one model");
     one->add_option("name", options->name, "Built-in name, folder, config.json, .gguf or .safetensors")

@@ -1,0 +1,74 @@
+// bench --engine llama.cpp: what a real engine makes of the same model on the same machine.
+#include <fmt/format.h>
+
+#include "roofline/bench/llama_cpp.hpp"
+#include "roofline/bench/threads.hpp"
+#include "roofline/cli/bench_run.hpp"
+#include "roofline/cli/files.hpp"
+#include "roofline/cli/output.hpp"
+
+namespace roofline::cli {
+
+Result<bench::Run> run_engine(const BenchOptions& options) {
+    if (options.engine != "llama.cpp")
+        return fail(fmt::format("--engine: found \"{}\", expected llama.cpp", options.engine));
+    if (options.gguf.empty())
+        return fail("--engine llama.cpp needs --gguf FILE (`roofline models synth MODEL -o FILE` writes one)");
+    if (options.device != "cpu") return fail("--engine llama.cpp runs on the processors only (--device cpu)");
+    if (!exists(options.gguf)) return fail(fmt::format("{}: no such file", options.gguf));
+    const auto prompt = parse_whole("--prompt", options.prompt, 1.0, 1e6);
+    if (!prompt) return std::unexpected(prompt.error());
+    const auto generate = parse_whole("--generate", options.generate, 1.0, 1e6);
+    if (!generate) return std::unexpected(generate.error());
+
+    bench::Run run;
+    const std::string title = processor_name();
+    const auto roofs = choose_roofs(options, false, title, run);
+    if (!roofs) return std::unexpected(roofs.error());
+    ScenarioOptions asked;
+    asked.model = options.gguf;
+    asked.prompt = options.prompt;
+    // Tokens are written after a prompt of eight: on average half of them are in the cache.
+    asked.context = fmt::format("{:.0f}", 8.0 + *generate / 2.0);
+    const auto setup = setup_on(asked, *roofs);
+    if (!setup) return std::unexpected(setup.error());
+    const auto scenario = predict::realise(*setup);
+    if (!scenario) return std::unexpected(scenario.error());
+    const predict::Report report = predict::predict(*scenario);
+
+    run.threads = options.threads > 0 ? options.threads : bench::usable_processors();
+    const auto answer = bench::run_llama_cpp({.gguf = options.gguf,
+                                              .node_modules = options.node_modules,
+                                              .prompt = static_cast<long>(*prompt),
+                                              .generate = static_cast<long>(*generate),
+                                              .threads = run.threads,
+                                              .repetitions = options.quick ? 1 : 5});
+    if (!answer) return std::unexpected(answer.error());
+    for (const predict::StageReport& predicted : report.stages) {
+        const bool prefill = predicted.kind == predict::StageKind::prefill;
+        if (options.stage != "both" && (options.stage == "prefill") != prefill) continue;
+        bench::StageRun stage = bench::start_stage(*scenario, predicted, "");
+        for (const bench::LlamaResult& result : answer->results) {
+            if (result.prefill != prefill) continue;
+            // A prefill is one step; of the tokens written, each is.
+            const double steps = prefill ? 1.0 : result.tokens;
+            bench::StepOutcome& step = stage.steps.emplace_back();
+            step.backend = answer->engine;
+            step.timing = {result.seconds / steps, result.low / steps, result.high / steps,
+                           static_cast<std::int64_t>(result.repetitions * steps)};
+            step.layers_distinct = static_cast<std::int64_t>(setup->architecture->layers.size());
+        }
+        stage.planned.clear();
+        stage.outcomes.clear();
+        run.stages.push_back(std::move(stage));
+    }
+    run.backends = {"llama.cpp"};
+    run.descriptions = {answer->engine};
+    run.account.model = scenario->model_name;
+    run.account.title = fmt::format("{} in llama.cpp on {}", scenario->model_name, title);
+    run.account.device = *roofs;
+    bench::settle(run);
+    return run;
+}
+
+}  // namespace roofline::cli

@@ -1,0 +1,111 @@
+// The CUDA side's requests and answers, with a plugin made of paper.
+#include "roofline/bench/cuda_backend.hpp"
+
+#include <gtest/gtest.h>
+
+namespace roofline::bench {
+namespace {
+
+using io::Json;
+
+Task gate_up() {
+    Task task;
+    task.name = "layers.ffn.gate_up";
+    task.kind = TaskKind::product;
+    task.m = 1;
+    task.n = 28672;
+    task.k = 4096;
+    return task;
+}
+
+Task core() {
+    Task task;
+    task.name = "layers.attention.core";
+    task.kind = TaskKind::attention;
+    task.batch = 8;
+    task.tokens = 1;
+    task.context = 1024;
+    task.query_heads = 32;
+    task.kv_heads = 8;
+    task.head_dim = 128;
+    return task;
+}
+
+TEST(CudaTasks, AreAskedForAsThePluginReadsThem) {
+    Json seen;
+    const CudaCall call = [&](const Json& request) -> Result<Json> {
+        seen = request;
+        return Json{{"results", Json::array()}};
+    };
+    CudaPlace place;
+    place.device = 1;
+    const auto outcomes = run_cuda_tasks(call, place, {gate_up(), core()});
+    ASSERT_TRUE(outcomes);
+    EXPECT_EQ(seen["do"], "bench");
+    EXPECT_EQ(seen["device"], 1);
+    EXPECT_EQ(seen["tasks"][0], Json::parse(R"({"name": "layers.ffn.gate_up", "kind": "gemm", "m": 1, "n": 28672,
+        "k": 4096, "weight_dtype": "bf16", "activation_dtype": "bf16"})"));
+    EXPECT_EQ(seen["tasks"][1], Json::parse(R"({"name": "layers.attention.core", "kind": "attention", "stage": "decode",
+        "batch": 8, "tokens": 1, "context": 1024, "query_heads": 32, "kv_heads": 8, "head_dim": 128,
+        "kv_dtype": "bf16"})"));
+    EXPECT_FALSE((*outcomes)[0][0].measured()) << "left out of the answer";
+}
+
+TEST(CudaTasks, AWrongKernelAndARefusedOneHaveNoTime) {
+    const CudaCall call = [&](const Json&) -> Result<Json> {
+        return Json::parse(R"({"results": [
+            {"name": "layers.ffn.gate_up", "backend": "own", "time_s": 5.5e-5, "low_s": 5.4e-5, "high_s": 6e-5,
+             "flops": 234881024, "bytes": 234881024, "error": 0.001, "tolerance": 0.01, "repetitions": 100, "buffers": 1},
+            {"name": "layers.ffn.gate_up", "backend": "cublaslt", "time_s": 1e-9, "error": 0.5, "tolerance": 0.01},
+            {"name": "layers.ffn.gate_up", "backend": "cudnn", "problem": "attention only"}]})");
+    };
+    const auto outcomes = run_cuda_tasks(call, {}, {gate_up()});
+    ASSERT_TRUE(outcomes);
+    ASSERT_EQ((*outcomes)[0].size(), 3U);
+    EXPECT_TRUE((*outcomes)[0][0].measured());
+    EXPECT_DOUBLE_EQ((*outcomes)[0][0].timing.median, 5.5e-5);
+    EXPECT_FALSE((*outcomes)[0][1].measured());
+    EXPECT_EQ((*outcomes)[0][2].problem, "attention only");
+}
+
+TEST(CudaTasks, AnswersThatMakeNoSenseAreOneClearLine) {
+    for (const char* text :
+         {R"([])", R"({"results": 3})", R"({"results": [{"backend": "own"}]})",
+          R"({"results": [{"name": "a", "backend": "own", "time_s": -1}]})",
+          R"({"results": [{"name": "a", "backend": "own", "time_s": 2, "low_s": 3, "high_s": 4}]})"}) {
+        const auto outcomes =
+            run_cuda_tasks([&](const Json&) -> Result<Json> { return Json::parse(text); }, {}, {gate_up()});
+        ASSERT_FALSE(outcomes) << text;
+        EXPECT_EQ(outcomes.error().text.find('\n'), std::string::npos);
+        EXPECT_NE(outcomes.error().text.find("CUDA plugin"), std::string::npos);
+    }
+    const auto problem =
+        run_cuda_tasks([](const Json&) -> Result<Json> { return Json{{"problem", "out of memory"}}; }, {}, {gate_up()});
+    ASSERT_FALSE(problem);
+    EXPECT_TRUE(problem.error().unavailable);
+}
+
+TEST(CudaStep, GraphAndEagerAreReadApart) {
+    Json seen;
+    const CudaCall call = [&](const Json& request) -> Result<Json> {
+        seen = request;
+        return Json::parse(R"({"results": [
+            {"launch": "graph", "time_s": 0.004, "low_s": 0.0039, "high_s": 0.0041, "attention_s": 0.001, "ffn_s": 0.0025,
+             "other_s": 0.0005, "tokens_per_s": 250, "kernels": 300, "bytes": 1e10, "layers_distinct": 32},
+            {"launch": "eager", "problem": "no"}]})");
+    };
+    ModelShape shape;
+    shape.layers = 32;
+    shape.hidden = 4096;
+    const auto steps = run_cuda_step(call, {}, shape, {.prefill = false, .batch = 1, .tokens = 1, .context = 1024});
+    ASSERT_TRUE(steps);
+    ASSERT_EQ(steps->size(), 2U);
+    EXPECT_EQ(seen["do"], "step");
+    EXPECT_EQ(seen["model"]["layers"], 32);
+    EXPECT_EQ((*steps)[0].launch, "graph");
+    EXPECT_DOUBLE_EQ((*steps)[0].ffn, 0.0025);
+    EXPECT_EQ((*steps)[1].problem, "no");
+}
+
+}  // namespace
+}  // namespace roofline::bench

@@ -1,0 +1,226 @@
+// Every kernel of every instruction set that this processor has, at toy size, against fp64.
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "roofline/bench/backend.hpp"
+#include "roofline/bench/kernels/attention.hpp"
+#include "roofline/bench/kernels/products.hpp"
+
+namespace roofline::bench {
+namespace {
+
+std::unique_ptr<Threads> team(int count = 3) {
+    auto threads = Threads::start(count);
+    EXPECT_TRUE(threads);
+    return std::move(*threads);
+}
+
+std::vector<const ProductKernels*> all_products() {
+    std::vector<const ProductKernels*> kernels = {&portable_products()};
+    for (const ProductKernels* more : {neon_products(), avx2_products(), avx512_products()}) {
+        if (more != nullptr) kernels.push_back(more);
+    }
+    return kernels;
+}
+
+Task product(std::int64_t m, std::int64_t n, std::int64_t k, DType type) {
+    Task task;
+    task.name = "product";
+    task.kind = TaskKind::product;
+    task.m = m;
+    task.n = n;
+    task.k = k;
+    task.weights = type;
+    return task;
+}
+
+TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
+    const auto threads = team();
+    for (const ProductKernels* kernels : all_products()) {
+        for (const DType type : {DType::fp32, DType::bf16, DType::int8, DType::int4}) {
+            // One row, a pair, a part of a panel, whole panels and a rest; rows of W that fill no tile; a depth beyond
+            // what is worked on at once.
+            for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+                     {1, 13, 256}, {2, 8, 128}, {3, 21, 384}, {8, 64, 256}, {17, 43, 1408}, {1, 1, 128}}) {
+                auto operands = make_operands(product(m, n, k, type), 0, *threads);
+                ASSERT_TRUE(operands);
+                Activations activations;
+                ProductCall call{
+                    .m = m, .n = n, .k = k, .weights = operands->weights[0].view(), .y = operands->y.data()};
+                activations.prepare(operands->x.data(), call, kernels->packs, *threads);
+                const auto function = kernels->of(type);
+                threads->ranges(n, 8, [&](std::int64_t first, std::int64_t last) { function(call, first, last); });
+                const double error = largest_error(reference(*operands), operands->y);
+                EXPECT_LE(error, tolerance(operands->task))
+                    << kernels->name << " " << name(type) << " " << m << " x " << n << " x " << k;
+            }
+        }
+    }
+}
+
+TEST(Products, ARowThatWasNeverWrittenIsFound) {
+    const auto threads = team(1);
+    auto operands = make_operands(product(1, 16, 128, DType::fp32), 0, *threads);
+    ASSERT_TRUE(operands);
+    EXPECT_EQ(largest_error(reference(*operands), operands->y), std::numeric_limits<double>::infinity());
+}
+
+TEST(Products, Int4WeightsAreTheirHalfByteLessTheZeroPointTimesTheScale) {
+    const auto threads = team(1);
+    const auto matrix = WeightMatrix::random(2, 128, DType::int4, 1, *threads);
+    ASSERT_TRUE(matrix);
+    const Weights view = matrix->view();
+    const auto* bytes = static_cast<const std::uint8_t*>(view.values);
+    // Row 1, column 20: run 0 of the row (bytes 64 ...), place 20 - 16 = 4 of the high halves; group 1 of all.
+    const double expected = (static_cast<double>(bytes[64 + 4] >> 4) - view.group_zero(1)) * view.group_scale(1);
+    EXPECT_DOUBLE_EQ(matrix->at(1, 20), expected);
+    // 128 half bytes, a 16-bit scale and a 4-bit zero point: 66.5 bytes a group, as predict counts an int4 group.
+    EXPECT_NEAR(matrix_bytes(*find_format("int4"), 128.0, 2.0).value, 2.0 * 66.5, 1e-9);
+}
+
+Task attention(std::int64_t batch, std::int64_t tokens, std::int64_t context, DType kv) {
+    Task task;
+    task.name = "core";
+    task.kind = TaskKind::attention;
+    task.prefill = tokens > 1;
+    task.batch = batch;
+    task.tokens = tokens;
+    task.context = context;
+    task.query_heads = 6;
+    task.kv_heads = 2;
+    task.head_dim = 64;
+    task.kv = kv;
+    return task;
+}
+
+TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
+    std::vector<const AttentionKernels*> all = {&portable_attention()};
+    for (const AttentionKernels* more : {neon_attention(), avx2_attention(), avx512_attention()}) {
+        if (more != nullptr) all.push_back(more);
+    }
+    const auto threads = team();
+    for (const AttentionKernels* kernels : all) {
+        for (const DType kv : {DType::bf16, DType::fp32}) {
+            // A single entry, a block and a rest, enough for several pieces; prompts of a part of a block and of
+            // several.
+            for (const auto& [batch, tokens, context] :
+                 std::vector<std::array<std::int64_t, 3>>{{1, 1, 1}, {2, 1, 45}, {1, 1, 700}, {1, 5, 5}, {2, 37, 37}}) {
+                auto operands = make_operands(attention(batch, tokens, context, kv), 0, *threads);
+                ASSERT_TRUE(operands);
+                const Task& task = operands->task;
+                AttentionScratch scratch;
+                attend({.batch = batch,
+                        .tokens = tokens,
+                        .query_heads = task.query_heads,
+                        .kv_heads = task.kv_heads,
+                        .head_dim = task.head_dim,
+                        .context = context,
+                        .capacity = context,
+                        .kv = kv,
+                        .q = operands->x.data(),
+                        .keys = operands->keys[0].data(),
+                        .values = operands->values[0].data(),
+                        .out = operands->y.data()},
+                       *kernels, *threads, scratch);
+                EXPECT_LE(largest_error(reference(*operands), operands->y), tolerance(task))
+                    << kernels->name << " " << name(kv) << " " << batch << " x " << tokens << " of " << context;
+            }
+        }
+    }
+}
+
+TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
+    const auto threads = team(2);
+    std::vector<Task> tasks;
+    for (const DType type : {DType::fp32, DType::bf16, DType::int8, DType::int4}) {
+        tasks.push_back(product(1, 40, 256, type));
+        tasks.push_back(product(9, 40, 256, type));
+    }
+    tasks.push_back(attention(2, 1, 100, DType::bf16));
+    tasks.push_back(attention(1, 20, 20, DType::bf16));
+    for (const TaskKind kind : {TaskKind::norm, TaskKind::add, TaskKind::activation, TaskKind::rotary,
+                                TaskKind::kv_write, TaskKind::embedding, TaskKind::sampling}) {
+        Task task = attention(3, 1, 17, DType::bf16);
+        task.name = std::string(name(kind));
+        task.kind = kind;
+        task.rows = 3;
+        task.width = 96;
+        tasks.push_back(task);
+    }
+    Pace pace;
+    pace.rotate_past = 1 << 16;
+    pace.budget.seconds = 1e-4;
+    pace.budget.window = 1e-5;
+    for (const auto& backend : cpu_backends()) {
+        if (!backend->available()) continue;
+        for (const Task& task : tasks) {
+            if (backend->refuses(task)) continue;
+            auto operands = make_operands(task, pace.rotate_past, *threads);
+            ASSERT_TRUE(operands);
+            const Outcome outcome = run_task(*backend, *operands, *threads, pace);
+            // A library may lack a type on some processors; it may not be wrong.
+            EXPECT_EQ(outcome.problem.find("wrong"), std::string::npos)
+                << backend->name() << " " << task.name << ": " << outcome.problem;
+            if (backend->name() == "own") EXPECT_EQ(outcome.problem, "") << task.name;
+        }
+    }
+}
+
+class Liar final : public Backend {
+  public:
+    std::string name() const override { return "liar"; }
+    std::string describe() const override { return ""; }
+    Result<void> available() override { return {}; }
+    std::optional<std::string> refuses(const Task&) const override { return std::nullopt; }
+    Result<std::unique_ptr<Kernel>> prepare(Operands& operands, Threads&) override {
+        struct Zero final : Kernel {
+            explicit Zero(Operands& given) : operands(given) {}
+            void run(std::size_t) override { std::fill(operands.y.begin(), operands.y.end(), 0.0F); }
+            Operands& operands;
+        };
+        return std::make_unique<Zero>(operands);
+    }
+};
+
+TEST(Backends, OneThatIsWrongHasNoTime) {
+    const auto threads = team(1);
+    auto operands = make_operands(product(1, 32, 128, DType::bf16), 0, *threads);
+    ASSERT_TRUE(operands);
+    Liar liar;
+    const Outcome outcome = run_task(liar, *operands, *threads, {});
+    EXPECT_FALSE(outcome.measured());
+    EXPECT_TRUE(outcome.problem.starts_with("wrong")) << outcome.problem;
+    EXPECT_EQ(outcome.timing.calls, 0);
+}
+
+TEST(Operands, CopiesTogetherReachTheBytesToRotatePast) {
+    const auto threads = team(1);
+    // 64 x 256 bf16 are 32,768 bytes: 100,000 take four copies.
+    const auto operands = make_operands(product(1, 64, 256, DType::bf16), 100'000, *threads);
+    ASSERT_TRUE(operands);
+    EXPECT_EQ(operands->copies(), 4U);
+}
+
+TEST(Operands, MoreThanTheMemoryThereIsIsRefusedInOneLine) {
+    const auto threads = team(1);
+    const auto operands = make_operands(product(1, 1 << 24, 1 << 20, DType::fp32), 0, *threads);
+    ASSERT_FALSE(operands);
+    EXPECT_TRUE(operands.error().unavailable);
+    EXPECT_NE(operands.error().text.find("GB of memory"), std::string::npos) << operands.error().text;
+}
+
+TEST(Team, EveryChunkIsDoneOnce) {
+    const auto threads = team(4);
+    for (const std::int64_t chunks : {0, 1, 7, 1000}) {
+        std::vector<std::atomic<int>> done(static_cast<std::size_t>(chunks));
+        threads->run(chunks, [&](std::int64_t chunk, int) { ++done[static_cast<std::size_t>(chunk)]; });
+        for (const auto& count : done) EXPECT_EQ(count, 1);
+    }
+}
+
+}  // namespace
+}  // namespace roofline::bench

@@ -1,0 +1,91 @@
+#include "roofline/bench/task.hpp"
+
+#include <gtest/gtest.h>
+
+#include "bench/scenarios.hpp"
+
+namespace roofline::bench {
+namespace {
+
+using testing::scenario;
+
+const Task* find(const std::vector<Planned>& planned, std::string_view name) {
+    for (const Planned& one : planned) {
+        if (one.task && one.task->name == name) return &*one.task;
+    }
+    return nullptr;
+}
+
+TEST(Tasks, HaveTheShapesOfTheModel) {
+    // Llama 3.1 8B: hidden 4,096, 32 heads of 128 over 8 KV heads, FFN 14,336, vocabulary 128,256.
+    const auto asked = scenario("llama-3.1-8b", nullptr, 8.0);
+    const auto report = predict::predict(asked);
+    ASSERT_EQ(report.stages.size(), 2U);
+    const auto prefill = plan_tasks(asked, report.stages[0]);
+    const auto decode = plan_tasks(asked, report.stages[1]);
+    const Task* gate_up = find(decode, "layers.ffn.gate_up");
+    ASSERT_NE(gate_up, nullptr);
+    EXPECT_EQ(gate_up->m, 8);
+    EXPECT_EQ(gate_up->n, 2 * 14336);
+    EXPECT_EQ(gate_up->k, 4096);
+    EXPECT_EQ(gate_up->weights, DType::bf16);
+    EXPECT_DOUBLE_EQ(gate_up->flops, 2.0 * 8 * 28672 * 4096);
+    EXPECT_DOUBLE_EQ(gate_up->rotated, 28672.0 * 4096 * 2);
+    const Task* core = find(decode, "layers.attention.core");
+    ASSERT_NE(core, nullptr);
+    EXPECT_EQ(core->kind, TaskKind::attention);
+    EXPECT_EQ(core->context, 1024);
+    EXPECT_EQ(core->query_heads, 32);
+    EXPECT_EQ(core->kv_heads, 8);
+    EXPECT_EQ(core->head_dim, 128);
+    const Task* prompt = find(prefill, "layers.attention.core");
+    ASSERT_NE(prompt, nullptr);
+    EXPECT_EQ(prompt->tokens, 512);
+    EXPECT_EQ(prompt->batch, 8);
+    EXPECT_EQ(find(prefill, "layers.ffn.down")->m, 8 * 512);
+    EXPECT_EQ(find(prefill, "head")->m, 8) << "only the last token of a sequence needs logits";
+    EXPECT_EQ(find(decode, "layers.ffn.activation")->width, 14336);
+}
+
+TEST(Tasks, ATiedHeadKeepsTheTypeOfTheTable) {
+    const auto asked = scenario("llama-3.2-1b", "int4");
+    const auto report = predict::predict(asked);
+    const auto decode = plan_tasks(asked, report.stages[1]);
+    EXPECT_EQ(find(decode, "layers.attention.qkv")->weights, DType::int4);
+    EXPECT_EQ(find(decode, "head")->weights, DType::bf16);
+}
+
+TEST(Tasks, EveryOperatorHasATaskOrAReason) {
+    for (const char* model : {"llama-3.1-8b", "qwen3-8b", "mixtral-8x7b", "deepseek-v3", "mamba2-2.7b", "gpt2"}) {
+        const auto asked = scenario(model);
+        for (const auto& stage : predict::predict(asked).stages) {
+            const auto planned = plan_tasks(asked, stage);
+            ASSERT_EQ(planned.size(), stage.records.size());
+            for (const Planned& one : planned) EXPECT_NE(one.task.has_value(), !one.reason.empty()) << model;
+        }
+    }
+}
+
+TEST(DenseShape, IsFoundForLlamaAndItsRelatives) {
+    const auto shape = dense_shape(scenario("llama-3.1-8b"));
+    ASSERT_TRUE(shape) << shape.error().text;
+    EXPECT_EQ(shape->layers, 32);
+    EXPECT_EQ(shape->ffn_width, 14336);
+    EXPECT_EQ(shape->vocabulary, 128256);
+    EXPECT_FALSE(shape->qk_norm);
+    const auto normed = dense_shape(scenario("qwen3-8b"));
+    ASSERT_TRUE(normed) << normed.error().text;
+    EXPECT_TRUE(normed->qk_norm);
+}
+
+TEST(DenseShape, OthersAreRefusedInOneLineThatNamesWhatIsMissing) {
+    for (const char* model : {"mixtral-8x7b", "deepseek-v3", "mamba2-2.7b", "gpt2"}) {
+        const auto shape = dense_shape(scenario(model));
+        ASSERT_FALSE(shape) << model;
+        EXPECT_NE(shape.error().text.find(model), std::string::npos);
+        EXPECT_EQ(shape.error().text.find('\n'), std::string::npos);
+    }
+}
+
+}  // namespace
+}  // namespace roofline::bench

@@ -1,0 +1,130 @@
+// `bench` and `models synth` on a model so small that no time matters.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/run.hpp"
+#include "cli/schema.hpp"
+
+namespace roofline::cli::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* toy = R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 128,
+    "intermediate_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32,
+    "num_hidden_layers": 2, "vocab_size": 320, "torch_dtype": "bfloat16", "max_position_embeddings": 256,
+    "rms_norm_eps": 1e-05, "hidden_act": "silu", "tie_word_embeddings": false})";
+
+std::vector<std::string> quick(const std::string& model, std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {"bench", model,      "--threads", "1",         "--seconds",
+                                      "0.001", "--prompt", "8",         "--context", "16"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+TEST(Bench, TheReportFollowsTheSchemaAndHoldsWhatWasMeasured) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    const Answer answer = run(quick(model, {"--stage", "both", "--batch", "1,2", "--dtype", "bf16,int8", "--roofs",
+                                            "xeon-8480", "--backend", "own", "--format", "json"}));
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    const Json report = Json::parse(answer.out, nullptr, false);
+    const auto found = Schema::published("report.schema.json").violations(report);
+    EXPECT_TRUE(found.empty()) << joined(found);
+    EXPECT_EQ(report["verb"], "bench");
+    // Two types, two batches, two stages.
+    ASSERT_EQ(report["stages"].size(), 8U);
+    EXPECT_EQ(report["bench"]["stages"].size(), 8U);
+    for (const Json& stage : report["stages"]) {
+        EXPECT_GT(stage["time_s"]["measured"], 0.0);
+        for (const Json& record : stage["records"]) {
+            EXPECT_EQ(record["origin"], "measured") << record["name"];
+            EXPECT_GT(record["time_s"]["measured"], 0.0);
+        }
+    }
+    EXPECT_EQ(report["stages"][0]["stage"], "prefill bf16");
+    EXPECT_EQ(report["stages"][7]["stage"], "decode int8");
+}
+
+TEST(Bench, NamesItsRecordsAsPredictDoes) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    const Answer bench = run(quick(model, {"--roofs", "h100-sxm", "--only", "operators", "--format", "json"}));
+    const Answer predict = run(
+        {"predict", model, "h100-sxm", "--stage", "decode", "--prompt", "8", "--context", "16", "--format", "json"});
+    ASSERT_EQ(bench.exit_code, 0) << bench.err;
+    const Json ours = Json::parse(bench.out, nullptr, false)["stages"][0];
+    const Json theirs = Json::parse(predict.out, nullptr, false)["stages"][0];
+    ASSERT_EQ(ours["records"].size(), theirs["records"].size());
+    for (std::size_t i = 0; i < ours["records"].size(); ++i) {
+        EXPECT_EQ(ours["records"][i]["name"], theirs["records"][i]["name"]);
+        EXPECT_EQ(ours["records"][i]["flops"], theirs["records"][i]["flops"]);
+        EXPECT_EQ(ours["records"][i]["time_s"]["limit"], theirs["records"][i]["time_s"]["limit"]);
+    }
+    EXPECT_FALSE(ours["time_s"].contains("measured")) << "a sum of operators is no step";
+}
+
+TEST(Bench, WithoutKnownRoofsNothingIsSaidOfLimits) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    const Answer answer = run(quick(model), {{"XDG_CONFIG_HOME", folder.path("none")}});
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_EQ(answer.out.find("of limit"), std::string::npos);
+    EXPECT_NE(answer.out.find("no ceilings of this machine are known"), std::string::npos);
+    EXPECT_NE(answer.out.find("tokens/s"), std::string::npos);
+}
+
+TEST(Bench, WhatCannotBeRunIsSaidInOneLine) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    const Environment alone = {{"ROOFLINE_CUDA_PLUGIN", folder.path("none.so")}};
+    for (const auto& [arguments, code] : std::vector<std::pair<std::vector<std::string>, int>>{
+             {quick(model, {"--device", "cuda:0"}), 4},
+             {quick(model, {"--device", "tpu"}), 2},
+             {quick(model, {"--backend", "mkl"}), 2},
+             {quick(model, {"--batch", "0"}), 2},
+             {quick(model, {"--dtype", "fp7"}), 2},
+             {quick(model, {"--layers", "none"}), 2},
+             {quick(model, {"--plugin", folder.path("none.so")}), 2},
+             {quick(model, {"--roofs", "no-such-device"}), 2},
+             {quick(folder.path("none.gguf")), 2},
+             {{"bench"}, 2},
+             {{"bench", "--engine", "llama.cpp"}, 2},
+             {{"bench", "--engine", "vllm", "--gguf", model}, 2},
+             {{"models", "synth", "mixtral-8x7b", "-o", folder.path("m.gguf")}, 2},
+             {{"models", "synth", model, "-o", folder.path("m.gguf"), "--dtype", "q9"}, 2},
+             {{"models", "synth", model, "-o", folder.path("no/such/m.gguf")}, 2}}) {
+        const Answer answer = run(arguments, alone);
+        EXPECT_EQ(answer.exit_code, code) << typed(arguments) << "\n" << answer.err;
+        EXPECT_EQ(std::count(answer.err.begin(), answer.err.end(), '\n'), 1) << typed(arguments) << "\n" << answer.err;
+        EXPECT_EQ(answer.out, "") << typed(arguments);
+    }
+}
+
+TEST(Bench, AModelOfAnotherKindIsRunOperatorByOperator) {
+    const Answer answer = run({"bench", "gpt2", "--layers", "1", "--threads", "1", "--seconds", "0.001", "--context",
+                               "16", "--dtype", "fp32", "--backend", "own"});
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("layers.attention.qkv"), std::string::npos);
+    EXPECT_NE(answer.out.find("a whole step needs a Llama-like model"), std::string::npos);
+}
+
+TEST(Synth, WritesAFileThatPredictReads) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    const std::string file = folder.path("toy.gguf");
+    const Answer written = run({"models", "synth", model, "-o", file, "--dtype", "q8_0"});
+    ASSERT_EQ(written.exit_code, 0) << written.err;
+    const Answer shown = run({"models", "show", file, "--format", "json"});
+    ASSERT_EQ(shown.exit_code, 0) << shown.err;
+    const Answer original = run({"models", "show", model, "--format", "json"});
+    EXPECT_EQ(Json::parse(shown.out, nullptr, false)["parameters"],
+              Json::parse(original.out, nullptr, false)["parameters"]);
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+        EXPECT_EQ(entry.path().string().find(".part"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace roofline::cli::testing
