@@ -25,7 +25,7 @@ Result<bench::Run> run_engine(const BenchOptions& options) {
     const std::string title = processor_name();
     const auto roofs = choose_roofs(options, false, title, run);
     if (!roofs) return std::unexpected(roofs.error());
-    ScenarioOptions asked;
+    ask::ScenarioOptions asked;
     asked.model = options.gguf;
     asked.prompt = options.prompt;
     // Tokens are written after a prompt of eight: on average half of them are in the cache.

@@ -2,26 +2,22 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "roofline/ask/sweep/ranges.hpp"
 #include "roofline/bench/cuda_backend.hpp"
 #include "roofline/bench/kernel_plugin.hpp"
-#include "roofline/cli/execution_options.hpp"
 #include "roofline/cli/files.hpp"
+#include "roofline/cli/form.hpp"
 #include "roofline/cli/interrupted.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
-#include "roofline/cli/scenario_options.hpp"
-#include "roofline/cli/sweep/ranges.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/names.hpp"
-#if __has_include("roofline/measure/cuda/loader.hpp")
 #include "roofline/measure/cuda/loader.hpp"
-#define ROOFLINE_HAS_CUDA_LOADER
-#endif
+#include "roofline/measure/machine.hpp"
 
 namespace roofline::cli {
 namespace {
@@ -70,7 +66,7 @@ struct Place {
 Result<void> open_cpu(const BenchOptions& options, Place& place, Run& run) {
     std::vector<std::string> wanted;
     if (!options.backends.empty()) {
-        auto list = parse_list("--backend", options.backends);
+        auto list = ask::parse_list("--backend", options.backends);
         if (!list) return std::unexpected(list.error());
         wanted = std::move(*list);
     }
@@ -114,12 +110,11 @@ Result<void> open_cuda(const BenchOptions& options, Place& place, Run& run) {
     if (!options.plugins.empty())
         return fail("--plugin: kernels of your own run in the processors' memory only (--device cpu)");
     if (!options.backends.empty()) {
-        auto list = parse_list("--backend", options.backends);
+        auto list = ask::parse_list("--backend", options.backends);
         if (!list) return std::unexpected(list.error());
         place.cuda_place.backends = std::move(*list);
     }
     place.cuda_place.seconds = place.pace.budget.seconds;
-#ifdef ROOFLINE_HAS_CUDA_LOADER
     const auto index = measure::cuda_index(options.device);
     if (!index) return std::unexpected(index.error());
     if (!*index) return fail(fmt::format("--device: found \"{}\", expected cpu or cuda:0", options.device));
@@ -140,10 +135,6 @@ Result<void> open_cuda(const BenchOptions& options, Place& place, Run& run) {
     run.backends = place.cuda_place.backends;
     for (const std::string& name : run.backends) run.descriptions.push_back(name == "own" ? "own CUDA kernels" : name);
     return {};
-#else
-    (void)run;
-    return not_here_problem("this build has no CUDA backend");
-#endif
 }
 
 void run_cpu_tasks(Place& place, StageRun& stage, Progress& progress,
@@ -238,12 +229,8 @@ void run_whole_step(Place& place, StageRun& stage, const predict::Scenario& scen
 }  // namespace
 
 std::string processor_name() {
-    std::ifstream file("/proc/cpuinfo");
-    std::string line;
-    while (std::getline(file, line)) {
-        if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-    }
-    return "this machine's processor";
+    const std::string cpu = measure::this_machine().cpu;
+    return cpu.empty() ? "this machine's processor" : cpu;
 }
 
 Result<Device> choose_roofs(const BenchOptions& options, bool cuda, const std::string& title, Run& run) {
@@ -278,11 +265,11 @@ Result<Device> choose_roofs(const BenchOptions& options, bool cuda, const std::s
     return device;
 }
 
-Result<predict::Setup> setup_on(ScenarioOptions asked, const Device& device) {
+Result<predict::Setup> setup_on(ask::ScenarioOptions asked, const Device& device) {
     asked.device = io::builtin_device_names().front();  // any: it is replaced
-    auto setup = asked.setup();
+    auto setup = asked.setup(this_machine());
     if (!setup) return setup;
-    auto execution = load_execution(asked.profile, asked.calibration, device);
+    auto execution = this_machine().execution(asked.profile, asked.calibration, device);
     if (!execution) return std::unexpected(execution.error());
     setup->device = device;
     setup->execution = std::move(*execution);
@@ -299,15 +286,15 @@ Result<Run> run_bench(const BenchOptions& options) {
     if (!cuda && options.device != "cpu")
         return fail(fmt::format("--device: found \"{}\", expected cpu or cuda:0", options.device));
 
-    const auto batches = parse_ranges("--batch", options.batch);
+    const auto batches = ask::parse_ranges("--batch", options.batch);
     if (!batches) return std::unexpected(batches.error());
     std::vector<std::string> types = {""};
     if (!options.dtype.empty()) {
-        auto list = parse_list("--dtype", options.dtype);
+        auto list = ask::parse_list("--dtype", options.dtype);
         if (!list) return std::unexpected(list.error());
         types = std::move(*list);
     }
-    ScenarioOptions asked;
+    ask::ScenarioOptions asked;
     asked.model = options.model;
     asked.prompt = options.prompt;
     asked.context = options.context;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "roofline/ask/scenario_options.hpp"
 #include "roofline/bench/report.hpp"
-#include "roofline/cli/scenario_options.hpp"
 #include "roofline/core/problem.hpp"
 
 namespace roofline::cli {
@@ -41,7 +41,7 @@ Result<bench::Run> run_bench(const BenchOptions& options);
 Result<bench::Run> run_engine(const BenchOptions& options);
 
 /// A question about a device that has no name: one that was measured, or of which nothing is known.
-Result<predict::Setup> setup_on(ScenarioOptions asked, const Device& device);
+Result<predict::Setup> setup_on(ask::ScenarioOptions asked, const Device& device);
 /// What to hold results of this place against; where nothing is known, a device without figures and a note.
 Result<Device> choose_roofs(const BenchOptions& options, bool cuda, const std::string& title, bench::Run& run);
 std::string processor_name();

@@ -126,7 +126,7 @@ Result<int> show(const Options& options) {
 
 /// A GGUF with random weights of the model's shapes, streamed to disk.
 Result<int> synth(const Options& options) {
-    ScenarioOptions asked;
+    ask::ScenarioOptions asked;
     asked.model = options.name;
     asked.dtype = "bf16";
     if (!options.synth_layers.empty()) {
