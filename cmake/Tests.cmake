@@ -61,8 +61,8 @@ file(CONFIGURE OUTPUT "${ROOFLINE_GENERATED_DIR}/places.hpp" CONTENT [[#pragma o
 ]] @ONLY)
 
 file(GLOB_RECURSE ROOFLINE_TEST_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*.cpp")
-set(ROOFLINE_OUTER_ROOMS measure bench analyze ask serve)
-list(FILTER ROOFLINE_TEST_SOURCES EXCLUDE REGEX "/tests/(must_not_compile|cli|fuzz|measure|bench|analyze|ask|serve)/")
+set(ROOFLINE_OUTER_ROOMS render measure bench analyze ask serve)
+list(FILTER ROOFLINE_TEST_SOURCES EXCLUDE REGEX "/tests/(must_not_compile|cli|fuzz|render|measure|bench|analyze|ask|serve)/")
 file(GLOB_RECURSE ROOFLINE_CLI_TEST_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cli/*.cpp")
 if(GTest_FOUND)
     include(GoogleTest)

@@ -1,0 +1,142 @@
+#include "roofline/render/chart/spots.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "roofline/render/numbers.hpp"
+
+namespace roofline::render::chart {
+
+Seconds shown_time(const Times& times) {
+    if (times.measured) return *times.measured;
+    return times.expected.value > 0.0 ? times.expected : times.limit;
+}
+
+bool has_measured(std::span<const Account> accounts) {
+    for (const Account& account : accounts) {
+        for (const AccountStage& stage : account.stages) {
+            for (const Record& record : stage.records) {
+                if (record.times.measured) return true;
+            }
+        }
+    }
+    return false;
+}
+
+Spots spots_of(std::span<const Account> accounts) {
+    Spots found;
+    double all = 0.0;
+    for (std::size_t a = 0; a < accounts.size(); ++a) {
+        const Roofs roofs = limit_roofs(accounts[a].device);
+        for (std::size_t s = 0; s < accounts[a].stages.size(); ++s) {
+            const AccountStage& stage = accounts[a].stages[s];
+            double total = 0.0;
+            for (const Record& record : stage.records) total += shown_time(record.times).value;
+            all += total;
+            for (const Record& record : stage.records) {
+                const double seconds = shown_time(record.times).value;
+                const double memory = record.work.at(Level::memory).value;
+                if (!(record.work.flops.value > 0.0)) {
+                    ++found.unseen.without_flops;
+                    found.unseen.without_flops_share += seconds;
+                } else if (!(memory > 0.0)) {
+                    ++found.unseen.on_chip;
+                    found.unseen.on_chip_share += seconds;
+                } else if (seconds > 0.0) {
+                    found.spots.push_back({a, s, &record, &stage, record.work.flops.value / memory,
+                                           record.work.flops.value / seconds, seconds,
+                                           total > 0.0 ? seconds / total : 0.0, time_under(record.work, roofs).bound});
+                }
+            }
+        }
+    }
+    if (all > 0.0) {
+        found.unseen.without_flops_share /= all;
+        found.unseen.on_chip_share /= all;
+    }
+    return found;
+}
+
+std::vector<Spot> sums_of(std::span<const Account> accounts) {
+    std::vector<Spot> sums;
+    for (std::size_t a = 0; a < accounts.size(); ++a) {
+        for (std::size_t s = 0; s < accounts[a].stages.size(); ++s) {
+            const AccountStage& stage = accounts[a].stages[s];
+            double flops = 0.0;
+            double memory = 0.0;
+            double seconds = 0.0;
+            for (const Record& record : stage.records) {
+                flops += record.work.flops.value;
+                memory += record.work.at(Level::memory).value;
+                seconds += shown_time(record.times).value;
+            }
+            if (flops > 0.0 && memory > 0.0 && seconds > 0.0)
+                sums.push_back({a, s, nullptr, &stage, flops / memory, flops / seconds, seconds, 1.0, Bound::memory});
+        }
+    }
+    return sums;
+}
+
+std::string short_name(const std::string& record) {
+    if (!record.starts_with("layers")) return record;
+    const std::size_t dot = record.find('.');  // "layers.", "layers[moe]."
+    return dot == std::string::npos || dot + 1 == record.size() ? record : record.substr(dot + 1);
+}
+
+std::string describe_stage(const AccountStage& stage) {
+    std::string text = stage.name;
+    if (stage.batch > 0.0) text += fmt::format(", batch {}", grouped(stage.batch));
+    if (!stage.name.starts_with("decode") && stage.tokens > 0.0)
+        text += fmt::format(", {} tokens", grouped(stage.tokens));
+    if (stage.name.starts_with("decode") && stage.context > 0.0)
+        text += fmt::format(", context {}", grouped(stage.context));
+    return text;
+}
+
+std::string stage_line(const AccountStage& stage) {
+    const auto rate = [&](Seconds time) {
+        return stage.produced > 0.0 ? plain(stage.tokens_per_second(time)) : render::time(time);
+    };
+    std::string text = describe_stage(stage) + ": ";
+    const std::string unit = stage.produced > 0.0 ? " tokens/s" : "";
+    if (stage.times.measured) text += fmt::format("{}{} measured, ", rate(*stage.times.measured), unit);
+    if (stage.times.expected.value > 0.0) text += fmt::format("{}{} expected, ", rate(stage.times.expected), unit);
+    if (stage.times.limit.value > 0.0) text += fmt::format("{}{} at the limit, ", rate(stage.times.limit), unit);
+    text.resize(text.size() - 2);
+    return text;
+}
+
+std::string explain_spot(const Spot& spot, const Account& account) {
+    const Times& times = spot.record != nullptr ? spot.record->times : spot.of->times;
+    std::string text = fmt::format(
+        "{}\n{}, {}\n{} FLOP/B, {}/s", spot.record != nullptr ? spot.record->name : "all operators", account.title,
+        describe_stage(*spot.of), intensity(FlopsPerByte(spot.intensity)), flops(Flops(spot.rate)));
+    if (spot.record != nullptr) {
+        const Record& record = *spot.record;
+        text += fmt::format("\n{} and {} of memory traffic, {} times a step", flops(record.work.flops),
+                            bytes(record.work.at(Level::memory)), grouped(record.count));
+        text += fmt::format("\n{} in {}, held back by {}", percent(spot.share), render::time(Seconds(spot.seconds)),
+                            name(spot.bound));
+        text += fmt::format("\nlimit {}, attainable {}, expected {}", render::time(times.limit),
+                            render::time(times.attainable), render::time(times.expected));
+        if (times.measured) text += fmt::format(", measured {}", render::time(*times.measured));
+    }
+    return text;
+}
+
+std::vector<std::string> notes_about(const Unseen& unseen) {
+    std::vector<std::string> parts;
+    const auto operators = [](int count) { return fmt::format("{} operator{}", count, count == 1 ? "" : "s"); };
+    if (unseen.without_flops > 0)
+        parts.push_back(fmt::format("{} without FLOPs ({} of the time)", operators(unseen.without_flops),
+                                    percent(unseen.without_flops_share)));
+    if (unseen.on_chip > 0)
+        parts.push_back(
+            fmt::format("{} that stay on the chip ({})", operators(unseen.on_chip), percent(unseen.on_chip_share)));
+    if (parts.empty()) return {};
+    return {fmt::format("Not shown, having no finite intensity: {}.", fmt::join(parts, ", "))};
+}
+
+}  // namespace roofline::render::chart
