@@ -85,3 +85,33 @@ function(roofline_embed_page)
     target_include_directories(${arg_TARGET} PRIVATE "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${arg_TARGET} PRIVATE roofline_options)
 endfunction()
+
+# Text files beside the sources of a room, as functions that return them.
+#
+#   roofline_embed_texts(TARGET roofline_page_files HEADER roofline/render/page/page.hpp NAMESPACE roofline::render
+#                        page_style src/roofline/render/page/page.css page_script src/roofline/render/page/page.js)
+function(roofline_embed_texts)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET;HEADER;NAMESPACE" "")
+    set(script "${PROJECT_SOURCE_DIR}/cmake/embed-texts.cmake")
+    set(output "${PROJECT_BINARY_DIR}/generated/${arg_TARGET}.cpp")
+    set(pairs ${arg_UNPARSED_ARGUMENTS})
+    set(files "")
+    list(LENGTH pairs count)
+    math(EXPR last "${count} - 1")
+    foreach(i RANGE 1 ${last} 2)
+        list(GET pairs ${i} file)
+        list(APPEND files "${PROJECT_SOURCE_DIR}/${file}")
+    endforeach()
+    string(REPLACE ";" "," pairs "${pairs}")
+    add_custom_command(
+        OUTPUT "${output}"
+        COMMAND "${CMAKE_COMMAND}" "-DPAIRS=${pairs}" "-DROOT=${PROJECT_SOURCE_DIR}" "-DHEADER=${arg_HEADER}"
+                "-DNAMESPACE=${arg_NAMESPACE}" "-DOUTPUT=${output}" -P "${script}"
+        DEPENDS ${files} "${script}"
+        COMMENT "Embedding ${arg_TARGET}"
+        VERBATIM)
+    add_library(${arg_TARGET} STATIC "${output}")
+    target_include_directories(${arg_TARGET} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    target_compile_options(${arg_TARGET} PRIVATE -fno-exceptions)
+    target_link_libraries(${arg_TARGET} PRIVATE roofline_options)
+endfunction()

@@ -5,7 +5,7 @@
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/raster.hpp"
 #include "roofline/io/tensors.hpp"
-#include "roofline/render/chart/roofline.hpp"
+#include "roofline/render/page/page.hpp"
 
 namespace roofline::cli {
 
@@ -19,7 +19,8 @@ Result<void> PlotOptions::check(std::string_view option) const {
     for (const char* ending : {".svg", ".png", ".pdf", ".html"}) {
         if (file.ends_with(ending)) return {};
     }
-    return fail(fmt::format("{}: found \"{}\", expected a name that ends in .svg, .png, .pdf or .html", option, io::printable(file)));
+    return fail(fmt::format("{}: found \"{}\", expected a name that ends in .svg, .png, .pdf or .html", option,
+                            io::printable(file)));
 }
 
 Result<void> PlotOptions::write(std::span<const Account> accounts) const {
@@ -29,18 +30,16 @@ Result<void> PlotOptions::write(std::span<const Account> accounts) const {
 Result<void> PlotOptions::write(std::span<const Account> accounts, const render::chart::AccountChart& chart,
                                 const render::chart::RooflineOptions& look) const {
     if (!asked()) return {};
-    return write_svg(chart.draw(accounts, look), accounts.empty() ? "roofline" : accounts.front().title);
+    if (auto good = check(); !good) return good;
+    if (file.ends_with(".html")) return write_whole(file, render::account_page(accounts, ""));
+    return write_svg(chart.draw(accounts, look), "");
 }
 
 Result<void> PlotOptions::write_svg(const std::string& svg, const std::string& title) const {
     if (!asked()) return {};
     if (auto good = check(); !good) return good;
-    return write_picture(file, svg, title);
-}
-
-Result<void> write_picture(const std::string& file, const std::string& svg, const std::string& title) {
-    (void)title;
     if (file.ends_with(".svg")) return write_whole(file, svg);
+    if (file.ends_with(".html")) return write_whole(file, render::chart_page({svg}, title, ""));
     const auto bytes = file.ends_with(".png") ? png_of(svg) : pdf_of(svg);
     if (!bytes) return std::unexpected(bytes.error());
     return write_whole(file, *bytes);

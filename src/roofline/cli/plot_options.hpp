@@ -32,11 +32,8 @@ struct PlotOptions {
     /// One chart of them; a page shows all of them whichever is named.
     Result<void> write(std::span<const Account> accounts, const render::chart::AccountChart& chart,
                        const render::chart::RooflineOptions& look) const;
-    /// A chart that was drawn already.
+    /// A chart that was drawn already; the title is that of a page.
     Result<void> write_svg(const std::string& svg, const std::string& title) const;
 };
-
-/// To a file, by the end of its name: .svg as it is, .png and .pdf by librsvg, .html in a page.
-Result<void> write_picture(const std::string& file, const std::string& svg, const std::string& title);
 
 }  // namespace roofline::cli

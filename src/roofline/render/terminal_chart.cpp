@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "roofline/render/chart/roofline.hpp"
+#include "roofline/render/chart/ceilings.hpp"
 #include "roofline/render/chart/scale.hpp"
 #include "roofline/render/chart/spots.hpp"
 #include "roofline/render/chart/text_width.hpp"
@@ -118,8 +118,14 @@ Axes axes_of(std::span<const Account> accounts, const std::vector<Spot>& spots, 
         low_x = std::min(low_x, cost > 0.0 ? main->limit * cost / 300.0 : low_x);
         high_x = std::max(high_x, main->limit * cost * 10.0);
     }
-    if (!(high_x > 0.0)) low_x = 1.0, high_x = 10.0;
-    if (!(high_y > 0.0)) low_y = 1e9, high_y = 1e12;
+    if (!(high_x > 0.0)) {
+        low_x = 1.0;
+        high_x = 10.0;
+    }
+    if (!(high_y > 0.0)) {
+        low_y = 1e9;
+        high_y = 1e12;
+    }
     low_x = std::max(low_x, high_x * 1e-9);
     low_y = std::max(low_y, high_y * 1e-9);
     return {{low_x / 1.5, high_x * 1.5, 0.0, 2.0 * columns - 1.0, true},
@@ -186,8 +192,8 @@ std::string terminal_roofline(std::span<const Account> accounts, const TerminalO
             if (!canvas.has_letter(std::clamp(x + step, 0, columns - 1), y)) break;
         }
         canvas.letter(std::clamp(x + beside, 0, columns - 1), y, letter, colour);
-        key += fmt::format("  {} {:<34} {:>9} FLOP/B {:>14}/s {:>6}  {}\n", painted(letter, colour, options.colour),
-                           chart::shortened(spot.of->name + " " + chart::short_name(spot.record->name), 230.0, 12.0),
+        key += fmt::format("  {} {:<26} {:>7} FLOP/B {:>13}/s {:>6} {}\n", painted(letter, colour, options.colour),
+                           chart::shortened(spot.of->name + " " + chart::short_name(spot.record->name), 176.0, 12.0),
                            intensity(FlopsPerByte(spot.intensity)), flops(Flops(spot.rate)), percent(spot.share),
                            name(spot.bound));
         ++letters;

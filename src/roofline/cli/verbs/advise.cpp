@@ -4,9 +4,11 @@
 #include "roofline/ask/advise_options.hpp"
 #include "roofline/cli/form.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/advice_json.hpp"
 #include "roofline/render/advise_text.hpp"
+#include "roofline/render/chart/decisions.hpp"
 
 namespace roofline::cli {
 namespace {
@@ -15,9 +17,11 @@ struct Options {
     ask::AdviseOptions question;
     ask::Form form;
     OutputOptions output;
+    PlotOptions plot;
 };
 
 Result<int> run(const Options& options, const std::string& command) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto advice = options.question.answer(this_machine());
     if (!advice) return std::unexpected(advice.error());
     std::string text;
@@ -29,6 +33,10 @@ Result<int> run(const Options& options, const std::string& command) {
         text = options.output.format == "md" ? render::advise_markdown(*advice) : render::advise_text(*advice);
     }
     if (auto done = options.output.write(text); !done) return std::unexpected(done.error());
+    if (options.plot.asked()) {
+        const std::string svg = render::chart::advice_figure(*advice);
+        if (auto drawn = options.plot.write_svg(svg, "Advice"); !drawn) return std::unexpected(drawn.error());
+    }
     return advice->asked.fit.fits ? done : no_answer;
 }
 
@@ -41,6 +49,7 @@ void advise_verb(Program& program) {
     options->question.add_to(options->form);
     add_to(*verb, options->form);
     options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->plot.add_to(*verb);
     verb->callback(
         [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
 }

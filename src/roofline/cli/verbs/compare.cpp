@@ -9,6 +9,7 @@
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/account_json.hpp"
 #include "roofline/io/device_file.hpp"
@@ -23,6 +24,7 @@ struct Options {
     std::string fail_above;
     std::string top = "20";
     OutputOptions output;
+    PlotOptions plot;
 };
 
 struct Loaded {
@@ -88,6 +90,7 @@ void tell_apart(std::vector<Thing>& things, const std::vector<std::string>& file
 }
 
 Result<int> run(const Options& options, const std::string& command) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     if (options.files.size() < 2)
         return fail(fmt::format("compare: found {} of at least two reports or devices", options.files.size()));
     const auto by = assess::find_by(options.by);
@@ -122,6 +125,8 @@ Result<int> run(const Options& options, const std::string& command) {
             ? compare_csv(*comparison)
             : compare_text(*comparison, judgement, comparison->devices ? 0 : rows, options.output.format == "md");
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    for (Device& device : loaded.devices) loaded.accounts.push_back({device.title, "", device, "", {}, {}});
+    if (auto drawn = options.plot.write(loaded.accounts); !drawn) return std::unexpected(drawn.error());
     return judgement.failures.empty() ? done : no_answer;
 }
 
@@ -145,6 +150,7 @@ void compare_verb(Program& program) {
                      "Exit with 1 if a stage, or a row of at least 1% of its stage, is worse by more than this (5%)");
     verb->add_option("--top", options->top, "Rows a stage, largest differences first; 0 for all");
     options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->plot.add_to(*verb);
     verb->callback(
         [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
 }

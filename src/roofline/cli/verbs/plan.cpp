@@ -8,8 +8,11 @@
 #include "roofline/ask/plan_options.hpp"
 #include "roofline/cli/form.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/plan_json.hpp"
+#include "roofline/render/chart/decisions.hpp"
+#include "roofline/render/chart/figure.hpp"
 #include "roofline/render/plan_text.hpp"
 
 namespace roofline::cli {
@@ -22,6 +25,7 @@ struct Options {
     ask::Form form;
     bool all = false;
     OutputOptions output;
+    PlotOptions plot;
 };
 
 /// Everything that does not stand on the first page is on stderr, and only where somebody reads it.
@@ -33,6 +37,7 @@ void say_how_long(const std::vector<ask::Planned>& plans, double seconds) {
 }
 
 Result<int> run(const Options& options, const std::string& command) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto start = std::chrono::steady_clock::now();
     const auto plans = options.question.answer(this_machine());
     if (!plans) return std::unexpected(plans.error());
@@ -55,6 +60,13 @@ Result<int> run(const Options& options, const std::string& command) {
     }
     if (options.output.format == "json") text = io::dump(ask::plans_json(*plans, {command, now_iso()}));
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    if (options.plot.asked()) {
+        std::vector<std::string> pictures;
+        for (const ask::Planned& planned : *plans)
+            pictures.push_back(render::chart::plan_figure(planned.plan, planned.question));
+        if (auto drawn = options.plot.write_svg(render::chart::stacked(pictures, "Plans"), "Plans"); !drawn)
+            return std::unexpected(drawn.error());
+    }
     return code;
 }
 
@@ -68,6 +80,7 @@ void plan_verb(Program& program) {
     add_to(*verb, options->form);
     verb->add_flag("--all", options->all, "Show the whole front");
     options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->plot.add_to(*verb);
     verb->callback(
         [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
 }

@@ -31,17 +31,22 @@ struct Options {
     ColourOptions colour;
 };
 
+Result<Account> account_of_device(const std::string& typed) {
+    auto device = load_device(typed);
+    if (!device) return std::unexpected(device.error());
+    Account account;
+    account.title = device->title;
+    account.device = std::move(*device);
+    return account;
+}
+
 /// A report of any verb that gives accounts, or a device: the name of one, or its file.
 Result<Account> load_account(const std::string& typed) {
     if (!typed.ends_with(".json") && !exists(typed)) {
-        auto device = load_device(typed);
-        if (!device)
-            return fail(fmt::format("{}: neither a report (JSON, of predict, bench or analyze) nor a device",
-                                    io::printable(typed)));
-        Account account;
-        account.title = device->title;
-        account.device = std::move(*device);
-        return account;
+        auto account = account_of_device(typed);
+        if (account) return account;
+        return fail(fmt::format("{}: neither a report (JSON, of predict, bench or analyze) nor a device",
+                                io::printable(typed)));
     }
     const auto text = read_text(typed);
     if (!text) return std::unexpected(text.error());
@@ -50,14 +55,13 @@ Result<Account> load_account(const std::string& typed) {
     const std::string schema = json->is_object() && json->contains("schema") && (*json)["schema"].is_string()
                                    ? (*json)["schema"].get<std::string>()
                                    : "";
+    if (schema.starts_with("roofline.device")) return account_of_device(typed);
     for (const char* verb : {"advise", "plan", "sweep", "validate"}) {
         if (schema == fmt::format("roofline.{}/1", verb))
             return fail(fmt::format("{}: is an answer of {}, which has no operators; {} --plot FILE draws it", typed,
                                     verb, verb));
     }
-    auto account = io::read_account(*text, typed);
-    if (!account) return std::unexpected(account.error());
-    return std::move(*account);
+    return io::read_account(*text, typed);
 }
 
 Result<std::vector<Level>> read_levels(const std::string& text) {
@@ -96,12 +100,9 @@ Result<int> run(const Options& options) {
         accounts.push_back(std::move(*account));
     }
     for (const std::string& typed : options.devices) {
-        auto device = load_device(typed);
-        if (!device) return std::unexpected(device.error());
-        Account account;
-        account.title = device->title;
-        account.device = std::move(*device);
-        accounts.push_back(std::move(account));
+        auto account = account_of_device(typed);
+        if (!account) return std::unexpected(account.error());
+        accounts.push_back(std::move(*account));
     }
     if (accounts.empty())
         return fail(

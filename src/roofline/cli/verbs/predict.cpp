@@ -6,8 +6,11 @@
 #include "roofline/ask/predict_options.hpp"
 #include "roofline/cli/form.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
+#include "roofline/predict/account.hpp"
 #include "roofline/render/load_text.hpp"
+#include "roofline/render/page/page.hpp"
 #include "roofline/render/predict_text.hpp"
 
 namespace roofline::cli {
@@ -17,6 +20,7 @@ struct Options {
     ask::PredictOptions question;
     ask::Form form;
     OutputOptions output;
+    PlotOptions plot;
     bool explain = false;
     bool all = false;
 };
@@ -33,6 +37,7 @@ std::string indented(const std::string& lines) {
 }
 
 Result<int> run(const Options& options, const std::string& command) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto predicted = options.question.answer(this_machine());
     if (!predicted) return std::unexpected(predicted.error());
     const predict::Scenario& scenario = predicted->scenario;
@@ -42,6 +47,8 @@ Result<int> run(const Options& options, const std::string& command) {
     std::string text;
     if (options.output.format == "json") {
         text = io::dump(ask::predicted_json(*predicted, {command, now_iso()}));
+    } else if (options.output.format == "html") {
+        text = render::account_page(std::vector{predict::account_of(scenario, report)}, command);
     } else if (options.output.format == "csv") {
         text = render::predict_csv(report);
     } else if (options.explain) {
@@ -65,6 +72,10 @@ Result<int> run(const Options& options, const std::string& command) {
             render::changes(predict::predict(*baseline), report, fmt::format("{}", fmt::join(asked.settings, ", ")));
     }
     if (auto done = options.output.write(text); !done) return std::unexpected(done.error());
+    if (options.plot.asked()) {
+        if (auto drawn = options.plot.write(std::vector{predict::account_of(scenario, report)}); !drawn)
+            return std::unexpected(drawn.error());
+    }
     return predicted->has_answer() ? done : no_answer;
 }
 
@@ -76,7 +87,8 @@ void predict_verb(Program& program) {
         program.app.add_subcommand("predict", "How fast can it go, how fast will it go, and what holds it back?");
     options->question.add_to(options->form);
     add_to(*verb, options->form);
-    options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
+    options->plot.add_to(*verb);
     verb->add_flag("--explain", options->explain, "Show the arithmetic of every operator, line by line");
     verb->add_flag("--all", options->all, "Show every operator, also those of less than 0.1% of the time");
     verb->callback(

@@ -16,7 +16,9 @@
 #include "roofline/ask/sweep/grid.hpp"
 #include "roofline/cli/form.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
+#include "roofline/cli/sweep/curves.hpp"
 #include "roofline/cli/sweep/ordered_chunks.hpp"
 #include "roofline/cli/sweep/ranks.hpp"
 #include "roofline/cli/sweep/sinks.hpp"
@@ -37,6 +39,7 @@ struct Options {
     std::string threads;
     std::string shard = "1/1";
     bool overwrite = false;
+    PlotOptions plot;
 };
 
 std::atomic<bool> interrupted{false};
@@ -290,15 +293,29 @@ Result<int> run_first(const Sweep& sweep, const Ranks& ranks) {
 
 Result<int> run(const Options& options) {
     const bool first = rank_of_environment() == 0;
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     auto sweep = read(options);
     // Every rank sees the same mistake; one of them says so.
     if (!sweep && !first) return bad_input;
     if (!sweep) return std::unexpected(sweep.error());
+    Curves curves;
+    if (first && options.plot.asked()) {
+        // Before any row is written: what cannot be drawn is bad input.
+        auto drawn = curves_of((*sweep)->grid, (*sweep)->rows.first, (*sweep)->rows.last);
+        if (!drawn) return std::unexpected(drawn.error());
+        curves = std::move(*drawn);
+    }
     stop_on_signals();
     const auto ranks = Ranks::join();
     if (!ranks && !first) return not_here;
     if (!ranks) return std::unexpected(ranks.error());
-    if (ranks->rank() == 0) return run_first(**sweep, *ranks);
+    if (ranks->rank() == 0) {
+        const auto code = run_first(**sweep, *ranks);
+        if (!code || *code != done || !options.plot.asked()) return code;
+        const auto svg = render::chart::throughput_latency_chart(curves.curves, curves.title, curves.along);
+        if (auto drawn = options.plot.write_svg(svg, curves.title); !drawn) return std::unexpected(drawn.error());
+        return code;
+    }
 
     Start start;
     ranks->from_first(start);
@@ -327,6 +344,9 @@ void sweep_verb(Program& program) {
     verb->add_option("--format", options->format, "table, md, csv, jsonl or sqlite (default: by the file's name)")
         ->group(group)
         ->check(CLI::IsMember({"table", "md", "csv", "jsonl", "sqlite"}));
+    verb->add_option("--plot", options->plot.file, "Also draw throughput against latency: .svg, .png, .pdf or .html")
+        ->group(group)
+        ->type_name("FILE");
     verb->add_option("--metrics", options->metrics,
                      "Columns after the axes: names or beginnings of names (decode, ttft, request), or all")
         ->group(group)

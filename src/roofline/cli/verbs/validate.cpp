@@ -1,6 +1,7 @@
 // roofline validate: our own report card.
 #include "roofline/assess/validate.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,9 +11,11 @@
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/measured_files.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/calibration_file.hpp"
 #include "roofline/io/report_json.hpp"
+#include "roofline/render/chart/scatter.hpp"
 #include "roofline/render/table.hpp"
 
 namespace roofline::cli {
@@ -27,6 +30,7 @@ struct Options {
     std::string calibration;
     bool per_row = false;
     OutputOptions output;
+    PlotOptions plot;
 };
 
 /// Predictions and how they were come by.
@@ -294,12 +298,40 @@ std::string text_of(const Judged& judged, const Options& options) {
     return text;
 }
 
+/// By kind and stage, the most rows first: colours go to what there is most of.
+std::string picture_of(const Judged& judged) {
+    std::map<std::string, render::chart::ScatterSeries> kinds;
+    for (std::size_t i = 0; i < judged.measured.rows.size(); ++i) {
+        const assess::Measurement& row = judged.measured.rows[i];
+        const std::string kind = row.stage.empty() ? row.kind : row.kind + " " + row.stage;
+        kinds[kind].name = kind;
+        kinds[kind].points.push_back({row.seconds, judged.expected[i].seconds});
+    }
+    std::vector<render::chart::ScatterSeries> series;
+    for (auto& [kind, one] : kinds) series.push_back(std::move(one));
+    std::stable_sort(series.begin(), series.end(),
+                     [](const auto& a, const auto& b) { return a.points.size() > b.points.size(); });
+    constexpr std::size_t most = 8;
+    while (series.size() > most) {
+        render::chart::ScatterSeries& rest = series[most - 1];
+        rest.name = "others";
+        rest.points.insert(rest.points.end(), series.back().points.begin(), series.back().points.end());
+        series.pop_back();
+    }
+    return render::chart::scatter_chart(series, "Predicted against measured", judged.how);
+}
+
 Result<int> validate(const Options& options) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto judged = judge(options);
     if (!judged) return std::unexpected(judged.error());
     const std::string text =
         options.output.format == "json" ? io::dump(json_of(*judged, options.per_row)) : text_of(*judged, options);
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    if (options.plot.asked()) {
+        if (auto drawn = options.plot.write_svg(picture_of(*judged), "Predicted against measured"); !drawn)
+            return std::unexpected(drawn.error());
+    }
     return judged->measured.rows.empty() ? no_answer : done;
 }
 
@@ -316,6 +348,7 @@ void validate_verb(Program& program) {
         ->type_name("FILE");
     verb->add_flag("--per-row", options->per_row, "Each row with its prediction");
     options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->plot.add_to(*verb);
     verb->callback([&program, options] { program.action = [options] { return validate(*options); }; });
 }
 

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "roofline/render/chart/ceilings.hpp"
 #include "roofline/render/chart/layout.hpp"
 #include "roofline/render/chart/marks.hpp"
-#include "roofline/render/chart/roofline.hpp"
 #include "roofline/render/chart/scale.hpp"
 #include "roofline/render/chart/spots.hpp"
 #include "roofline/render/chart/svg.hpp"
@@ -44,8 +44,7 @@ std::string intensity_line_chart(std::span<const Account> accounts) {
         lanes += account.stages.size();
     }
     low = std::max(low, high * 1e-12);
-    const std::string title =
-        accounts.size() == 1 ? "Arithmetic intensity: " + accounts.front().title : "Arithmetic intensity";
+    const std::string title = "Arithmetic intensity: " + common_title(accounts);
     const double height =
         140.0 + lane * static_cast<double>(std::max<std::size_t>(1, lanes)) + notes_height(notes_about(found.unseen));
     Svg svg(width, height, title, fmt::format("{} operators on number lines of FLOP per byte", found.spots.size()));

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/render/chart/ceilings.hpp"
 #include "roofline/render/chart/layout.hpp"
 #include "roofline/render/chart/marks.hpp"
 #include "roofline/render/chart/scale.hpp"
@@ -20,77 +21,8 @@ namespace {
 
 constexpr double least_share_named = 0.02;  // smaller ones are named by the mouse
 
-struct Slope {
-    Level level = Level::memory;
-    double limit = 0.0;  // bytes a second; zero: only measured
-    double attainable = 0.0;
-};
-
-/// A device as it is drawn: once, however many reports are about it.
-struct Ceiling {
-    std::size_t account = 0;
-    std::vector<ComputeRoof> roofs;
-    std::vector<Slope> slopes;  // memory first
-    const ComputeRoof* main = nullptr;
-
-    double memory() const { return slopes.empty() ? 0.0 : slopes.front().limit; }
-};
-
 double radius_of(double share) {
     return 4.0 + 15.0 * std::sqrt(share);
-}
-
-std::vector<Slope> slopes_of(const Device& device, const std::vector<Level>& levels) {
-    const Roofs limit = limit_roofs(device);
-    const Roofs attainable = attainable_roofs(device);
-    std::vector<Slope> slopes;
-    for (const Level level : all_levels) {
-        if (std::find(levels.begin(), levels.end(), level) == levels.end() && level != Level::memory) continue;
-        const double cost = attainable.seconds_per_byte[index(level)];
-        if (!(cost > 0.0)) continue;
-        const double datasheet = limit.seconds_per_byte[index(level)];
-        slopes.push_back({level, datasheet > 0.0 ? 1.0 / datasheet : 1.0 / cost, 1.0 / cost});
-    }
-    return slopes;
-}
-
-bool same_machine(const Device& a, const Device& b) {
-    const Roofs one = attainable_roofs(a);
-    const Roofs two = attainable_roofs(b);
-    return a.name == b.name && one.seconds_per_flop == two.seconds_per_flop &&
-           one.seconds_per_byte == two.seconds_per_byte;
-}
-
-std::vector<Ceiling> ceilings_of(std::span<const Account> accounts, const RooflineOptions& options) {
-    std::vector<Ceiling> ceilings;
-    for (std::size_t i = 0; i < accounts.size(); ++i) {
-        const auto known = std::find_if(ceilings.begin(), ceilings.end(), [&](const Ceiling& ceiling) {
-            return same_machine(accounts[ceiling.account].device, accounts[i].device);
-        });
-        if (known != ceilings.end()) {
-            // What another report uses of the same machine is used.
-            for (const ComputeRoof& roof : compute_roofs(accounts[i])) {
-                for (ComputeRoof& other : known->roofs) {
-                    if (other.engine == roof.engine && other.limit == roof.limit && roof.used) {
-                        other.used = true;
-                        other.flops += roof.flops;
-                    }
-                }
-            }
-            continue;
-        }
-        ceilings.push_back({i, compute_roofs(accounts[i]), slopes_of(accounts[i].device, options.levels), nullptr});
-    }
-    for (Ceiling& ceiling : ceilings) {
-        ceiling.main = main_roof(ceiling.roofs);
-        if (ceilings.size() == 1 || ceiling.main == nullptr) continue;
-        // With several machines in a picture, one roof and one slope of each are enough to compare.
-        const ComputeRoof kept = *ceiling.main;
-        ceiling.roofs = {kept};
-        ceiling.main = &ceiling.roofs.front();
-        if (ceiling.slopes.size() > 1) ceiling.slopes.resize(1);
-    }
-    return ceilings;
 }
 
 /// Everything that is being drawn.
@@ -122,13 +54,39 @@ struct Drawing {
     void keep_free(const Box& box) { taken.push_back(box); }
     /// Of words along a slanted line: a chain of small boxes.
     void keep_free(Point from, Point along, double width, double size);
+    bool is_free(Point from, Point along, double width, double size) const;
 };
 
-void Drawing::keep_free(Point from, Point along, double width, double size) {
+std::vector<Box> boxes_along(Point from, Point along, double width, double size) {
     const double length = std::sqrt(along.x * along.x + along.y * along.y);
+    std::vector<Box> boxes;
     for (double done = 0.0; done <= width; done += size * 0.7) {
         const Point at{from.x + along.x / length * done, from.y + along.y / length * done};
-        taken.push_back({at.x - size * 0.7, at.y - size, at.x + size * 0.7, at.y + size * 0.4});
+        boxes.push_back({at.x - size * 0.7, at.y - size, at.x + size * 0.7, at.y + size * 0.4});
+    }
+    return boxes;
+}
+
+void Drawing::keep_free(Point from, Point along, double width, double size) {
+    for (const Box& box : boxes_along(from, along, width, size)) taken.push_back(box);
+}
+
+bool Drawing::is_free(Point from, Point along, double width, double size) const {
+    for (const Box& box : boxes_along(from, along, width, size)) {
+        for (const Box& other : taken) {
+            if (box.overlaps(other)) return false;
+        }
+    }
+    return true;
+}
+
+/// Names of roofs and slopes keep off the marks.
+void keep_marks_free(Drawing& drawing) {
+    for (const Spot& spot : drawing.found.spots) {
+        if (!drawing.frame.x.holds(spot.intensity) || !drawing.frame.y.holds(spot.rate)) continue;
+        const Point at = drawing.frame.at(spot.intensity, spot.rate);
+        const double r = radius_of(spot.share);
+        drawing.keep_free({at.x - r, at.y - r, at.x + r, at.y + r});
     }
 }
 
@@ -155,7 +113,7 @@ void choose_scales(Drawing& drawing) {
             if (ceiling.memory() > 0.0) {
                 const double ridge = roof.limit / ceiling.memory();
                 least_x = std::min(least_x, ridge / 100.0);
-                most_x = std::max(most_x, ridge * (&roof == ceiling.main ? 25.0 : 8.0));
+                most_x = std::max(most_x, ridge * (&roof == ceiling.main ? 45.0 : 8.0));
             }
         }
         if (ceiling.memory() > 0.0 && least_x < 1e300) least_y = std::min(least_y, least_x * ceiling.memory());
@@ -264,11 +222,14 @@ void draw_slope_names(Svg& svg, Drawing& drawing) {
             if (!drawing.one_machine()) words = device.name + " " + words;
             const double wide = text_width(words, text_size);
             if (wide > length * 0.95) continue;
-            // A little above the line; at the upper end, where there is least else, each machine at a place of its own.
-            const double done = std::max(
-                0.0, (length - wide) * (slope.level == Level::memory ? 0.62 - 0.25 * static_cast<double>(i % 3) : 0.2));
+            // A little above the line, where nothing else is.
             const Point up{along.y / length * 7.0, -along.x / length * 7.0};
-            const Point from{line[0].x + along.x / length * done + up.x, line[0].y + along.y / length * done + up.y};
+            Point from;
+            for (const double part : {0.62, 0.45, 0.3, 0.75, 0.15, 0.0, 0.9}) {
+                const double done = (length - wide) * (slope.level == Level::memory ? part : 1.0 - part);
+                from = {line[0].x + along.x / length * done + up.x, line[0].y + along.y / length * done + up.y};
+                if (drawing.is_free(from, along, wide, text_size)) break;
+            }
             svg.open_at(from, "move");
             svg.text({0.0, 0.0}, words, slope.level == Level::memory ? "halo" : "halo soft", Anchor::start, along);
             svg.close();
@@ -306,6 +267,7 @@ void draw_roof_names(Svg& svg, Drawing& drawing) {
 void draw_ridges(Svg& svg, Drawing& drawing) {
     const Frame& frame = drawing.frame;
     double lift = 0.0;
+    std::set<std::string> said;
     for (std::size_t i = 0; i < drawing.ceilings.size(); ++i) {
         const Ceiling& ceiling = drawing.ceilings[i];
         if (ceiling.main == nullptr || !(ceiling.memory() > 0.0)) continue;
@@ -319,6 +281,7 @@ void draw_ridges(Svg& svg, Drawing& drawing) {
             svg.circle({0.0, 0.0}, 4.0, "dot");
             svg.close();
             const std::string words = fmt::format("ridge {}", intensity(FlopsPerByte(ridge)));
+            if (!said.insert(words).second) continue;
             const double y = frame.plot.bottom - 30.0 - lift;
             svg.open_at({corner.x, 0.0}, "move-x");
             svg.text({6.0, y}, words, "halo strong");
@@ -392,7 +355,7 @@ void draw_points(Svg& svg, Drawing& drawing) {
     const bool several = drawing.accounts.size() > 1;
     for (const Spot& sum : drawing.sums) {
         std::string words = "all of " + sum.of->name;
-        if (several) words += ", " + drawing.accounts[sum.account].title;
+        if (several) words += ", " + short_title(drawing.accounts, sum.account);
         labels.push_back({drawing.frame.at(sum.intensity, sum.rate), 9.0, words, text_size, 10.0, true});
         owners.push_back(&sum);
     }
@@ -408,10 +371,6 @@ void draw_points(Svg& svg, Drawing& drawing) {
             labels.push_back({drawing.frame.at(spot.intensity, spot.rate), radius_of(spot.share), words, small_size,
                               spot.share, false});
             owners.push_back(&spot);
-        } else if (drawing.frame.x.holds(spot.intensity) && drawing.frame.y.holds(spot.rate)) {
-            const Point at = drawing.frame.at(spot.intensity, spot.rate);
-            const double r = radius_of(spot.share);
-            drawing.keep_free({at.x - r, at.y - r, at.x + r, at.y + r});
         }
     }
     const Box& plot = drawing.frame.plot;
@@ -463,7 +422,8 @@ std::vector<LegendItem> legend_of(const Drawing& drawing) {
         for (std::size_t i = 0; i < drawing.accounts.size() && i < 2; ++i) {
             if (drawing.accounts[i].stages.empty()) continue;
             items.push_back({LegendItem::Kind::mark, Shape::circle,
-                             fmt::format("mark g-other{}", i % 2 == 1 ? " hollow" : ""), drawing.accounts[i].title});
+                             fmt::format("mark g-other{}", i % 2 == 1 ? " hollow" : ""),
+                             short_title(drawing.accounts, i)});
         }
     }
     bool measured = false;
@@ -479,10 +439,10 @@ std::vector<LegendItem> legend_of(const Drawing& drawing) {
 
 std::vector<std::string> heading_of(std::span<const Account> accounts) {
     std::vector<std::string> lines;
-    for (const Account& account : accounts) {
-        for (const AccountStage& stage : account.stages) {
+    for (std::size_t i = 0; i < accounts.size(); ++i) {
+        for (const AccountStage& stage : accounts[i].stages) {
             std::string line = stage_line(stage);
-            if (accounts.size() > 1) line = account.title + ": " + line;
+            if (accounts.size() > 1) line = short_title(accounts, i) + ": " + line;
             lines.push_back(std::move(line));
         }
     }
@@ -495,21 +455,12 @@ std::vector<std::string> heading_of(std::span<const Account> accounts) {
     return lines;
 }
 
-std::string title_of(std::span<const Account> accounts, const RooflineOptions& options) {
-    if (!options.title.empty()) return options.title;
-    if (accounts.size() == 1)
-        return accounts.front().stages.empty() ? accounts.front().device.title : accounts.front().title;
-    std::string title;
-    for (const Account& account : accounts)
-        title += (title.empty() ? "" : " and ") + (account.stages.empty() ? account.device.name : account.title);
-    return title;
-}
-
 }  // namespace
 
 std::string roofline_chart(std::span<const Account> accounts, const RooflineOptions& options) {
-    Drawing drawing{accounts, options, ceilings_of(accounts, options), spots_of(accounts), sums_of(accounts), {}, {}};
-    const std::string title = title_of(accounts, options);
+    Drawing drawing{accounts, options, ceilings_of(accounts, options.levels), spots_of(accounts), sums_of(accounts),
+                    {},       {}};
+    const std::string title = options.title.empty() ? common_title(accounts) : options.title;
     const auto lines = heading_of(accounts);
     std::vector<std::string> notes;
     if (!drawing.found.spots.empty()) {
@@ -531,6 +482,7 @@ std::string roofline_chart(std::span<const Account> accounts, const RooflineOpti
     if (drawing.one_machine()) draw_regions(svg, drawing);
     draw_roof_lines(svg, drawing);
     svg.close();
+    keep_marks_free(drawing);
     draw_ridges(svg, drawing);
     draw_slope_names(svg, drawing);
     draw_roof_names(svg, drawing);

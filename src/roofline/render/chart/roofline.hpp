@@ -20,19 +20,4 @@ struct RooflineOptions {
 /// As SVG. An account without stages shows its device alone.
 std::string roofline_chart(std::span<const Account> accounts, const RooflineOptions& options = {});
 
-/// Compute roofs of a device that are worth a line, equal rates as one.
-struct ComputeRoof {
-    Engine engine = Engine::matrix;
-    std::vector<DType> types;
-    double limit = 0.0;       // FLOP/s
-    double attainable = 0.0;  // likewise; equal to the limit where nobody measured
-    bool used = false;        // by some record
-    double flops = 0.0;       // of the records that use it
-
-    std::string name() const;  // "bf16, fp16"; "fp32 vector"
-};
-std::vector<ComputeRoof> compute_roofs(const Account& account);
-/// The one that most of the work runs on; else bf16, else the first. Null where there is none.
-const ComputeRoof* main_roof(const std::vector<ComputeRoof>& roofs);
-
 }  // namespace roofline::render::chart

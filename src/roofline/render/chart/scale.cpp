@@ -89,8 +89,26 @@ std::vector<Tick> linear_ticks(double low, double high, int wanted) {
     return ticks;
 }
 
+std::string engineering(double value, std::string_view unit) {
+    static constexpr std::array<const char*, 4> small = {"n", "u", "m", ""};
+    std::size_t letter = 3;
+    while (std::fabs(value) < 0.9999999 && letter > 0 && value != 0.0) {
+        value *= 1000.0;
+        --letter;
+    }
+    const std::string digits = engineering(value);
+    const bool large = !digits.empty() && digits.back() > '9';  // it ends in a letter already
+    return large ? fmt::format("{} {}{}", digits.substr(0, digits.size() - 1), digits.back(), unit)
+                 : fmt::format("{} {}{}", digits, small[letter], unit);
+}
+
 std::vector<Tick> ticks_of(const Scale& scale) {
-    return scale.logarithmic ? log_ticks(scale.low, scale.high) : linear_ticks(scale.low, scale.high);
+    std::vector<Tick> ticks =
+        scale.logarithmic ? log_ticks(scale.low, scale.high) : linear_ticks(scale.low, scale.high);
+    for (Tick& tick : ticks) {
+        if (!scale.unit.empty() && !tick.label.empty()) tick.label = engineering(tick.value, scale.unit);
+    }
+    return ticks;
 }
 
 Scale log_scale(double low, double high, double from, double to, int least) {

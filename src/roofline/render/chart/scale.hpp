@@ -23,6 +23,7 @@ struct Scale {
     double from = 0.0;  // their places
     double to = 1.0;
     bool logarithmic = false;
+    std::string_view unit = {};  // written at every tick, with the letter that fits: 10 us, 1 ms
 
     double at(double value) const;
     bool holds(double value) const { return value >= low && value <= high; }
@@ -42,6 +43,9 @@ std::vector<Tick> ticks_of(const Scale& scale);
 
 /// As short as it goes, with the letter engineers use: 0.1, 20, 300, 1k, 50 G.
 std::string engineering(double value);
+
+/// The same with a unit, small values too: 10 us, 1 ms, 20 s.
+std::string engineering(double value, std::string_view unit);
 
 /// Whole decades around both, at least `least` of them.
 Scale log_scale(double low, double high, double from, double to, int least = 1);

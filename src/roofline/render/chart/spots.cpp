@@ -8,6 +8,14 @@
 #include "roofline/render/numbers.hpp"
 
 namespace roofline::render::chart {
+namespace {
+
+/// What some machine might do; reports come from anywhere.
+bool drawable(double value) {
+    return value > 1e-15 && value < 1e30;
+}
+
+}  // namespace
 
 Seconds shown_time(const Times& times) {
     if (times.measured) return *times.measured;
@@ -44,7 +52,10 @@ Spots spots_of(std::span<const Account> accounts) {
                 } else if (!(memory > 0.0)) {
                     ++found.unseen.on_chip;
                     found.unseen.on_chip_share += seconds;
-                } else if (seconds > 0.0) {
+                } else if (!drawable(record.work.flops.value / memory) ||
+                           !drawable(record.work.flops.value / seconds)) {
+                    ++found.unseen.beyond;
+                } else {
                     found.spots.push_back({a, s, &record, &stage, record.work.flops.value / memory,
                                            record.work.flops.value / seconds, seconds,
                                            total > 0.0 ? seconds / total : 0.0, time_under(record.work, roofs).bound});
@@ -72,7 +83,7 @@ std::vector<Spot> sums_of(std::span<const Account> accounts) {
                 memory += record.work.at(Level::memory).value;
                 seconds += shown_time(record.times).value;
             }
-            if (flops > 0.0 && memory > 0.0 && seconds > 0.0)
+            if (flops > 0.0 && memory > 0.0 && drawable(flops / memory) && drawable(flops / seconds))
                 sums.push_back({a, s, nullptr, &stage, flops / memory, flops / seconds, seconds, 1.0, Bound::memory});
         }
     }
@@ -126,17 +137,66 @@ std::string explain_spot(const Spot& spot, const Account& account) {
     return text;
 }
 
+namespace {
+
+bool all_alike(std::span<const Account> accounts, std::string (*key)(const Account&)) {
+    for (const Account& account : accounts) {
+        if (key(account) != key(accounts.front())) return false;
+    }
+    return true;
+}
+bool all_different(std::span<const Account> accounts, std::string (*key)(const Account&)) {
+    for (std::size_t i = 0; i < accounts.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+            if (key(accounts[i]) == key(accounts[j])) return false;
+        }
+    }
+    return true;
+}
+std::string device_of(const Account& account) {
+    return account.device.name;
+}
+std::string model_of(const Account& account) {
+    return account.model;
+}
+std::string title_of(const Account& account) {
+    return account.title.empty() ? account.device.name : account.title;
+}
+
+}  // namespace
+
+std::string short_title(std::span<const Account> accounts, std::size_t account) {
+    if (all_alike(accounts, model_of) && all_different(accounts, device_of)) return device_of(accounts[account]);
+    if (all_alike(accounts, device_of) && all_different(accounts, model_of) && !accounts[account].model.empty())
+        return model_of(accounts[account]);
+    const std::string title = title_of(accounts[account]);
+    return all_different(accounts, title_of) ? title : fmt::format("{} ({})", title, account + 1);
+}
+
+std::string common_title(std::span<const Account> accounts) {
+    if (accounts.empty()) return "roofline";
+    if (accounts.size() == 1)
+        return accounts.front().stages.empty() ? accounts.front().device.title : title_of(accounts.front());
+    std::string names;
+    for (std::size_t i = 0; i < accounts.size(); ++i)
+        names += (i == 0 ? "" : i + 1 == accounts.size() ? " and " : ", ") + short_title(accounts, i);
+    const bool one_model =
+        all_alike(accounts, model_of) && all_different(accounts, device_of) && !accounts.front().model.empty();
+    return one_model ? accounts.front().model + " on " + names : names;
+}
+
 std::vector<std::string> notes_about(const Unseen& unseen) {
     std::vector<std::string> parts;
-    const auto operators = [](int count) { return fmt::format("{} operator{}", count, count == 1 ? "" : "s"); };
-    if (unseen.without_flops > 0)
-        parts.push_back(fmt::format("{} without FLOPs ({} of the time)", operators(unseen.without_flops),
-                                    percent(unseen.without_flops_share)));
-    if (unseen.on_chip > 0)
-        parts.push_back(
-            fmt::format("{} that stay on the chip ({})", operators(unseen.on_chip), percent(unseen.on_chip_share)));
+    const auto add = [&](int count, const char* one, const char* many, double share) {
+        if (count > 0)
+            parts.push_back(
+                fmt::format("{} operator{} ({} of the time)", count, count == 1 ? one : many, percent(share)));
+    };
+    add(unseen.without_flops, " without FLOPs", "s without FLOPs", unseen.without_flops_share);
+    add(unseen.on_chip, " that stays on the chip", "s that stay on the chip", unseen.on_chip_share);
+    if (unseen.beyond > 0) parts.push_back(fmt::format("{} with figures beyond any machine", unseen.beyond));
     if (parts.empty()) return {};
-    return {fmt::format("Not shown, having no finite intensity: {}.", fmt::join(parts, ", "))};
+    return {fmt::format("Not shown, having no place on these axes: {}.", fmt::join(parts, ", "))};
 }
 
 }  // namespace roofline::render::chart

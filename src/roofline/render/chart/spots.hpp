@@ -28,6 +28,7 @@ struct Unseen {
     double without_flops_share = 0.0;  // of the time of all stages
     int on_chip = 0;
     double on_chip_share = 0.0;
+    int beyond = 0;  // with figures that no machine has
 };
 
 struct Spots {
@@ -52,6 +53,10 @@ std::string describe_stage(const AccountStage& stage);
 std::string stage_line(const AccountStage& stage);
 /// What a mouse that rests on it is told.
 std::string explain_spot(const Spot& spot, const Account& account);
+/// What tells an account from the others beside it: the device, the model, or both.
+std::string short_title(std::span<const Account> accounts, std::size_t account);
+/// "llama-3.1-8b on h200-sxm and h100-sxm"
+std::string common_title(std::span<const Account> accounts);
 /// For the foot of a chart; empty where all can be seen.
 std::vector<std::string> notes_about(const Unseen& unseen);
 

@@ -147,6 +147,13 @@ void Svg::circle(Point centre, double radius, std::string_view classes) {
                          coordinate(centre.y), coordinate(radius));
 }
 
+void Svg::dots(const std::vector<Point>& centres, std::string_view classes) {
+    if (centres.empty()) return;
+    text_ += fmt::format("<path class=\"{}\" d=\"", classes);
+    for (const Point& centre : centres) text_ += "M" + place_of(centre) + "h0";
+    text_ += "\"/>\n";
+}
+
 void Svg::text(Point place, std::string_view words, std::string_view classes, Anchor anchor, Point along) {
     const char* side = anchor == Anchor::middle ? " text-anchor=\"middle\""
                        : anchor == Anchor::end  ? " text-anchor=\"end\""

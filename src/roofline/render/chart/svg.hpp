@@ -57,6 +57,8 @@ class Svg {
     void area(const std::vector<Point>& corners, std::string_view classes, std::string_view tooltip = {});
     void rectangle(const Box& box, std::string_view classes, std::string_view tooltip = {}, double round = 0.0);
     void circle(Point centre, double radius, std::string_view classes);
+    /// Many round dots as one path: thousands of them stay small.
+    void dots(const std::vector<Point>& centres, std::string_view classes);
     void text(Point place, std::string_view words, std::string_view classes, Anchor anchor = Anchor::start,
               Point along = {1.0, 0.0});
     /// Of the group that is open: what shows when a mouse rests on it.

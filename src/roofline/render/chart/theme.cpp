@@ -16,7 +16,7 @@ std::string_view style_sheet() {
 .memory-region{fill:#0072b2;fill-opacity:.07}.compute-region{fill:#d55e00;fill-opacity:.07}.memory-word{fill:#005a8c;font-weight:bold}.compute-word{fill:#a84a00;font-weight:bold}
 .mark{stroke:#fff;stroke-width:1.2;fill-opacity:.88}.hollow{fill-opacity:.12;stroke-width:2}.whole{fill:none;stroke:#1b1f24;stroke-width:2}.dot{fill:#1b1f24}
 .bar{stroke:#fff;stroke-width:1}.mark-line{stroke:#1b1f24;stroke-width:1.6;fill:none}.series{fill:none;stroke-width:2;stroke-linejoin:round}
-.good{fill:#009e73}.bad{fill:#d55e00}.band{fill:#8c959f;fill-opacity:.16}.idle{fill:#8c959f;fill-opacity:.35}
+.dots{fill:none;stroke-width:4.4;stroke-linecap:round;stroke-opacity:.55}.good{fill:#009e73}.bad{fill:#d55e00}.band{fill:#8c959f;fill-opacity:.16}.idle{fill:#8c959f;fill-opacity:.35}
 .g-attention{fill:#0072b2}.g-ffn{fill:#d55e00}.g-moe{fill:#b5588f}.g-embedding{fill:#8a7a00}.g-head{fill:#008a64}.g-norm{fill:#e69f00}.g-communication{fill:#3fa5de}.g-other{fill:#6e7781}
 .hollow.g-attention{stroke:#0072b2}.hollow.g-ffn{stroke:#d55e00}.hollow.g-moe{stroke:#b5588f}.hollow.g-embedding{stroke:#8a7a00}.hollow.g-head{stroke:#008a64}.hollow.g-norm{stroke:#c78a00}.hollow.g-communication{stroke:#3fa5de}.hollow.g-other{stroke:#6e7781}
 .fill.s0{fill:#0072b2}.fill.s1{fill:#d55e00}.fill.s2{fill:#008a64}.fill.s3{fill:#b5588f}.fill.s4{fill:#e69f00}.fill.s5{fill:#3fa5de}.fill.s6{fill:#8a7a00}.fill.s7{fill:#6e7781}

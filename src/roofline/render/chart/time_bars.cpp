@@ -111,7 +111,9 @@ void draw_bar(Svg& svg, const Bar& bar, double left, double right, double top) {
         // Two names at one place are none.
         if (attainable && time.value < bar.stage->times.limit.value + 0.12 * bar.seconds) continue;
         const double at = left + time.value * scale;
-        svg.line({at, top - 7.0}, {at, top + bar_height + 3.0}, "mark-line");
+        // Not through the words in the bar.
+        svg.line({at, top - 7.0}, {at, top + 7.0}, "mark-line");
+        svg.line({at, top + bar_height - 7.0}, {at, top + bar_height + 3.0}, "mark-line");
         svg.text({at - 4.0, top - 5.0}, fmt::format("{} {}", word, render::time(time)), "small soft", Anchor::end);
     }
 }
@@ -139,8 +141,7 @@ std::string time_bars_chart(std::span<const Account> accounts) {
             legend.push_back({LegendItem::Kind::mark, Shape::square, fmt::format("mark {}", group_class(group)),
                               std::string(name(group))});
     }
-    const std::string title =
-        accounts.size() == 1 ? "Where the time goes: " + accounts.front().title : "Where the time goes";
+    const std::string title = "Where the time goes: " + common_title(accounts);
     const std::vector<std::string> lines = {has_measured(accounts)
                                                 ? "measured time of each operator; every bar is one stage"
                                                 : "expected time of each operator; every bar is one stage"};

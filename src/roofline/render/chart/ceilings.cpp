@@ -1,8 +1,8 @@
+#include "roofline/render/chart/ceilings.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
-
-#include "roofline/render/chart/roofline.hpp"
 
 namespace roofline::render::chart {
 namespace {
@@ -12,6 +12,20 @@ bool of_interest(Engine engine, DType type) {
     if (engine == Engine::vector) return type == DType::fp32;
     return type == DType::bf16 || type == DType::fp16 || type == DType::fp8 || type == DType::int8 ||
            type == DType::fp4;
+}
+
+std::vector<Slope> slopes_of(const Device& device, const std::vector<Level>& levels) {
+    const Roofs limit = limit_roofs(device);
+    const Roofs attainable = attainable_roofs(device);
+    std::vector<Slope> slopes;
+    for (const Level level : all_levels) {
+        if (std::find(levels.begin(), levels.end(), level) == levels.end() && level != Level::memory) continue;
+        const double cost = attainable.seconds_per_byte[index(level)];
+        if (!(cost > 0.0)) continue;
+        const double datasheet = limit.seconds_per_byte[index(level)];
+        slopes.push_back({level, datasheet > 0.0 ? 1.0 / datasheet : 1.0 / cost, 1.0 / cost});
+    }
+    return slopes;
 }
 
 }  // namespace
@@ -69,6 +83,49 @@ const ComputeRoof* main_roof(const std::vector<ComputeRoof>& roofs) {
         if (std::find(roof.types.begin(), roof.types.end(), DType::bf16) != roof.types.end()) return &roof;
     }
     return roofs.empty() ? nullptr : &roofs.front();
+}
+
+bool same_machine(const Device& a, const Device& b) {
+    const Roofs one = attainable_roofs(a);
+    const Roofs two = attainable_roofs(b);
+    return a.name == b.name && one.seconds_per_flop == two.seconds_per_flop &&
+           one.seconds_per_byte == two.seconds_per_byte;
+}
+
+std::vector<Ceiling> ceilings_of(std::span<const Account> accounts, const std::vector<Level>& levels) {
+    std::vector<Ceiling> ceilings;
+    for (std::size_t i = 0; i < accounts.size(); ++i) {
+        const auto known = std::find_if(ceilings.begin(), ceilings.end(), [&](const Ceiling& ceiling) {
+            return same_machine(accounts[ceiling.account].device, accounts[i].device);
+        });
+        if (known != ceilings.end()) {
+            // What another report uses of the same machine is used.
+            for (const ComputeRoof& roof : compute_roofs(accounts[i])) {
+                if (!roof.used) continue;
+                const auto drawn = std::find_if(
+                    known->roofs.begin(), known->roofs.end(),
+                    [&](const ComputeRoof& other) { return other.engine == roof.engine && other.limit == roof.limit; });
+                if (drawn == known->roofs.end()) {
+                    known->roofs.push_back(roof);
+                    continue;
+                }
+                drawn->used = true;
+                drawn->flops += roof.flops;
+            }
+            continue;
+        }
+        ceilings.push_back({i, compute_roofs(accounts[i]), slopes_of(accounts[i].device, levels), nullptr});
+    }
+    for (Ceiling& ceiling : ceilings) {
+        ceiling.main = main_roof(ceiling.roofs);
+        if (ceilings.size() == 1 || ceiling.main == nullptr) continue;
+        // With several machines in a picture, one roof and one slope of each are enough to compare.
+        const ComputeRoof kept = *ceiling.main;
+        ceiling.roofs = {kept};
+        ceiling.main = &ceiling.roofs.front();
+        if (ceiling.slopes.size() > 1) ceiling.slopes.resize(1);
+    }
+    return ceilings;
 }
 
 }  // namespace roofline::render::chart

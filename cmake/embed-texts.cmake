@@ -1,0 +1,17 @@
+# cmake -DPAIRS=name,file,... -DROOT=... -DHEADER=... -DNAMESPACE=... -DOUTPUT=... -P embed-texts.cmake
+# (called by Embed.cmake)
+cmake_minimum_required(VERSION 3.25)
+
+string(REPLACE "," ";" pairs "${PAIRS}")
+set(code "// Generated; see cmake/Embed.cmake.\n#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n")
+while(pairs)
+    list(POP_FRONT pairs name file)
+    file(READ "${ROOT}/${file}" text)
+    string(FIND "${text}" ")rfl\"" clash)
+    if(NOT clash EQUAL -1)
+        message(FATAL_ERROR "${file} contains )rfl\", which ends the literal it is embedded in")
+    endif()
+    string(APPEND code "\nstd::string_view ${name}() {\n    return R\"rfl(${text})rfl\";\n}\n")
+endwhile()
+string(APPEND code "\n}  // namespace ${NAMESPACE}\n")
+file(WRITE "${OUTPUT}" "${code}")

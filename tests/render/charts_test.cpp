@@ -1,0 +1,139 @@
+// What must hold for charts whatever they look like.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "render/sample_accounts.hpp"
+#include "roofline/render/chart/account_charts.hpp"
+#include "roofline/render/chart/ceilings.hpp"
+#include "roofline/render/chart/spots.hpp"
+#include "roofline/render/chart/text_width.hpp"
+#include "roofline/render/chart/timeline.hpp"
+#include "roofline/render/page/page.hpp"
+#include "roofline/render/terminal_chart.hpp"
+
+namespace roofline::render::chart {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::sample_account;
+
+TEST(Roofs, OfEqualPeaksAreOneAndTheMainOneDoesMostOfTheWork) {
+    Account account = sample_account();
+    account.device.rates[index(Engine::matrix)][index(DType::fp16)] = Figure{1e15, "", ""};
+    const auto roofs = compute_roofs(account);
+    const ComputeRoof* main = main_roof(roofs);
+    ASSERT_NE(main, nullptr);
+    EXPECT_EQ(main->name(), "bf16, fp16");
+    EXPECT_DOUBLE_EQ(main->limit, 1e15);
+    EXPECT_DOUBLE_EQ(main->attainable, 8e14);
+    EXPECT_GT(roofs.front().limit, main->limit);  // fp8 is there too, though nothing uses it
+    EXPECT_FALSE(roofs.front().used);
+}
+
+TEST(Spots, LieWhereTheirWorkAndTimeSay) {
+    const std::vector<Account> accounts = {sample_account()};
+    const Spots found = spots_of(accounts);
+    // decode gate_up: 7.5e9 FLOP over 7.5e9 B is 1 FLOP/B; 7.5e9 B / 3.6e12 B/s x 1.2 = 2.5 ms; 7.5e9 / 2.5e-3 = 3e12.
+    for (const Spot& spot : found.spots) {
+        if (spot.of->name != "decode" || spot.record->name != "layers.ffn.gate_up") continue;
+        EXPECT_DOUBLE_EQ(spot.intensity, 1.0);
+        EXPECT_NEAR(spot.rate, 3e12, 1e3);
+        EXPECT_EQ(spot.bound, Bound::memory);
+    }
+    EXPECT_EQ(found.spots.size(), 12U);  // 14 records
+    EXPECT_EQ(found.unseen.without_flops, 1);
+    EXPECT_EQ(found.unseen.on_chip, 1);
+}
+
+TEST(Spots, OfAMeasuredRecordTakeTheMeasuredTime) {
+    std::vector<Account> accounts = {sample_account()};
+    Record& record = accounts[0].stages[1].records[3];
+    record.times.measured = Seconds(5e-3);
+    for (const Spot& spot : spots_of(accounts).spots) {
+        if (spot.record != &record) continue;
+        EXPECT_DOUBLE_EQ(spot.seconds, 5e-3);
+    }
+}
+
+TEST(Charts, SurviveAnythingAReportCanHold) {
+    Account hostile = sample_account();
+    hostile.title = "<script>alert(1)</script>\"'&\x01\xff";
+    hostile.device.name = "\xff\xfe";
+    hostile.stages[0].name = "]]></svg>";
+    hostile.stages[1].records[0].name = "</title><script>alert(1)</script>";
+    hostile.stages[1].records[1].work.flops = Flops(1e300);
+    hostile.stages[1].records[3].times.expected = Seconds(1e-300);
+    hostile.notes = {"<img src=x onerror=alert(1)>"};
+    Account empty;
+    Account bare;  // a device of which nothing is known, with work on it
+    bare.stages = hostile.stages;
+    for (const std::vector<Account>& accounts :
+         {std::vector<Account>{hostile}, std::vector<Account>{empty}, std::vector<Account>{bare},
+          std::vector<Account>{}, std::vector<Account>{hostile, empty, bare}}) {
+        for (const AccountChart& chart : account_charts()) {
+            const std::string svg = chart.draw(accounts, {});
+            EXPECT_TRUE(svg.ends_with("</svg>\n")) << chart.name;
+            for (const char* bad : {"<script", "nan", "inf ", "inf\"", "inf,"})
+                EXPECT_THAT(svg, Not(HasSubstr(bad))) << chart.name;
+        }
+        const std::string page = account_page(accounts, "roofline <b>");
+        EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
+        EXPECT_THAT(page, Not(HasSubstr("<img")));
+        EXPECT_THAT(page, Not(HasSubstr("<b>\"")));
+        (void)terminal_roofline(accounts, {});
+        (void)terminal_bars(accounts, {});
+    }
+}
+
+TEST(Page, LoadsNothingFromAnywhere) {
+    const std::vector<Account> accounts = {sample_account()};
+    std::string page = account_page(accounts, "");
+    // The name of a namespace is not an address that is asked.
+    for (std::size_t at = page.find("http://www.w3.org/2000/svg"); at != std::string::npos;
+         at = page.find("http://www.w3.org/2000/svg"))
+        page.erase(at, 26);
+    for (const char* bad : {"http:", "https:", "//cdn", "src=", "@import", "url(h"})
+        EXPECT_THAT(page, Not(HasSubstr(bad)));
+    EXPECT_THAT(page, HasSubstr("data-name=\"layers.ffn.gate_up\" data-stage=\"decode\""));
+}
+
+TEST(Terminal, IsNoWiderThanAskedAndPaintsOnlyWhereAllowed) {
+    const std::vector<Account> accounts = {sample_account(), testing::slower_account()};
+    for (const int columns : {60, 80, 120}) {
+        std::string text = terminal_roofline(accounts, {false, columns});
+        EXPECT_THAT(text, Not(HasSubstr("\x1b[")));
+        const std::size_t from = text.find("FLOP/s\n") + 7;
+        for (std::size_t at = from; at < text.size();) {
+            const std::size_t end = text.find('\n', at);
+            const std::string line = text.substr(at, end - at);
+            if (line.empty()) break;  // the key follows
+            EXPECT_LE(length_of(line), static_cast<std::size_t>(columns)) << line;
+            at = end + 1;
+        }
+    }
+    EXPECT_THAT(terminal_roofline(accounts, {true, 80}), HasSubstr("\x1b["));
+}
+
+TEST(Timeline, CountsTimeInWhichNothingRuns) {
+    // Two that overlap, a hole of 3, and one inside another: 10 + hole 3 + 5 = 18.
+    EXPECT_DOUBLE_EQ(idle_time({{"b", Group::ffn, 13.0, 18.0, 0},
+                                {"a", Group::ffn, 0.0, 8.0, 0},
+                                {"c", Group::ffn, 4.0, 10.0, 1},
+                                {"d", Group::ffn, 14.0, 15.0, 1}}),
+                     3.0);
+    EXPECT_DOUBLE_EQ(idle_time({}), 0.0);
+}
+
+TEST(Titles, SayWhatTellsReportsApart) {
+    const std::vector<Account> two = {sample_account(), testing::slower_account()};
+    EXPECT_EQ(common_title(two), "sample-8b on sample-1 and sample-half");
+    EXPECT_EQ(short_title(two, 1), "sample-half");
+    const std::vector<Account> same = {sample_account(), sample_account()};
+    EXPECT_EQ(short_title(same, 1), "sample-8b on sample-1 (2)");
+    EXPECT_EQ(short_name("layers[moe].ffn.router"), "ffn.router");
+    EXPECT_EQ(short_name("head"), "head");
+}
+
+}  // namespace
+}  // namespace roofline::render::chart
