@@ -32,7 +32,7 @@ export function overlap(a: Box, b: Box): boolean {
 
 const line_height = 13;
 /// Wide enough for the page's font at 11 pixels; measuring would tie the layout to a browser.
-export const text_width = (text: string) => text.length * 6.1 + 2;
+export const text_width = (text: string) => text.length * 6.5 + 2;
 
 export function place_labels(anchors: Anchor[], inside: Box, taken: Box[] = []): Label[] {
     const points = anchors.map((anchor) => ({

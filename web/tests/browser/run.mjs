@@ -24,7 +24,7 @@ const browser = await chromium.launch({
 });
 
 const complaints = [];
-async function open(fragment = '', options = {}) {
+async function open(fragment = '', options = {}, there = '[data-roofline]') {
     const page = await browser.newPage({ viewport: { width: 1440, height: 1000 }, colorScheme: 'light', ...options });
     page.setDefaultTimeout(patience);
     page.on('console', (message) => {
@@ -35,7 +35,7 @@ async function open(fragment = '', options = {}) {
         if (/^https?:/.test(request.url())) complaints.push(`asked the network for ${request.url()}`);
     });
     await page.goto(page_url + fragment);
-    await page.waitForSelector('[data-roofline]');
+    await page.waitForSelector(there);
     return page;
 }
 const shot = (page, name, full = false) => page.screenshot({ path: join(folder, `${name}.png`), fullPage: full });
@@ -275,8 +275,11 @@ const tests = {
         await other.close();
     },
 
-    async 'a broken link is survived'() {
-        const page = await open('#model=llama-3.1-8b&device=h100-sxm&batch=-1&view=a,b&vs=%%%');
+    async 'a broken link says what is wrong with it'() {
+        const page = await open('#model=llama-3.1-8b&device=h100-sxm&batch=-1&view=a,b&vs=%%%', {}, '[role=status] button');
+        assert.match(await page.locator('main').innerText(), /--batch: found "-1"/);
+        await page.getByRole('button', { name: 'Start over' }).click();
+        await page.waitForSelector('[data-roofline]');
         await page.close();
     },
 
