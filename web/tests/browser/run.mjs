@@ -212,17 +212,44 @@ const tests = {
 
     async 'a dropped config becomes the model'() {
         const page = await open();
-        const config = {
-            architectures: ['LlamaForCausalLM'], model_type: 'llama', hidden_size: 2048, intermediate_size: 8192, num_hidden_layers: 16,
-            num_attention_heads: 32, num_key_value_heads: 8, vocab_size: 128256, torch_dtype: 'bfloat16', tie_word_embeddings: true,
-        };
-        await drop(page, 'config.json', JSON.stringify(config));
+        await drop(page, 'config.json', JSON.stringify(small_llama));
         await command_has(page, 'predict config.json');
         assert.equal(await page.locator('.problem').count(), 0);
         await drop(page, 'config.json', '{"model_type": "llama", "hidden_size": -3}');
         await page.waitForSelector('.problem');
         assert.match(await page.locator('.problem').innerText(), /config\.json/);
         await page.close();
+    },
+
+    async 'a dropped GGUF is read as far as its header goes'() {
+        const page = await open();
+        const metadata = {
+            'general.architecture': 'llama', 'general.name': 'Dropped', 'llama.block_count': 16, 'llama.embedding_length': 2048,
+            'llama.feed_forward_length': 8192, 'llama.attention.head_count': 32, 'llama.attention.head_count_kv': 8,
+            'llama.context_length': 8192, 'llama.vocab_size': 128256,
+        };
+        await drop(page, 'mine.gguf', gguf(metadata, 128256));
+        await command_has(page, 'predict mine.gguf');
+        await until(page, 'its name is there', () => document.querySelector('section[aria-label="The roofline"] h2')?.textContent?.includes('Dropped'));
+        assert.equal(await page.locator('.problem').count(), 0);
+        await drop(page, 'broken.gguf', 'GGUF?');
+        await page.waitForSelector('.problem');
+        assert.match(await page.locator('.problem').innerText(), /broken\.gguf/);
+        await page.close();
+    },
+
+    async 'safetensors beside a config say how large its weights are'() {
+        const page = await open();
+        const weights = safetensors('model.layers.0.mlp.down_proj.weight', [2048, 8192]);
+        await drop_files(page, { 'config.json': JSON.stringify(small_llama), 'model.safetensors': weights });
+        await command_has(page, 'predict config.json');
+        await until(page, 'a note says so', () => document.querySelector('.notes')?.textContent?.includes('1 safetensors file'));
+        await page.close();
+        const other = await open();
+        await drop_files(other, { 'model.safetensors': weights });
+        await other.waitForSelector('.problem');
+        assert.match(await other.locator('.problem').innerText(), /config\.json too/);
+        await other.close();
     },
 
     async 'a dropped report appears as points, thousands of them too'() {
@@ -362,13 +389,62 @@ const tests = {
     },
 };
 
-async function drop(page, name, text) {
-    const transfer = await page.evaluateHandle(([file, content]) => {
+/// Files by name, as text or as bytes.
+async function drop_files(page, files) {
+    const packed = Object.entries(files).map(([name, content]) => [name, Buffer.from(content).toString('base64')]);
+    const transfer = await page.evaluateHandle((all) => {
         const data = new DataTransfer();
-        data.items.add(new File([content], file));
+        for (const [name, base64] of all) data.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], name));
         return data;
-    }, [name, text]);
+    }, packed);
     await page.dispatchEvent('body', 'drop', { dataTransfer: transfer });
+}
+const drop = (page, name, text) => drop_files(page, { [name]: text });
+
+const small_llama = {
+    architectures: ['LlamaForCausalLM'], model_type: 'llama', hidden_size: 2048, intermediate_size: 8192, num_hidden_layers: 16,
+    num_attention_heads: 32, num_key_value_heads: 8, vocab_size: 128256, torch_dtype: 'bfloat16', tie_word_embeddings: true,
+};
+
+/// A GGUF without tensors: magic, version, counts, then metadata as (name, type, value). Type 4 is uint32, 8 a string, 9 an
+/// array. A vocabulary makes its header longer than what the page reads first.
+function gguf(metadata, words) {
+    const parts = [];
+    const number = (value, bytes) => {
+        const buffer = Buffer.alloc(bytes);
+        if (bytes === 8) buffer.writeBigUInt64LE(BigInt(value));
+        else buffer.writeUInt32LE(value);
+        parts.push(buffer);
+    };
+    const text = (value) => {
+        number(Buffer.byteLength(value), 8);
+        parts.push(Buffer.from(value));
+    };
+    parts.push(Buffer.from('GGUF'));
+    number(3, 4);
+    number(0, 8);
+    number(Object.keys(metadata).length + 1, 8);
+    for (const [name, value] of Object.entries(metadata)) {
+        text(name);
+        number(typeof value === 'string' ? 8 : 4, 4);
+        if (typeof value === 'string') text(value);
+        else number(value, 4);
+    }
+    text('tokenizer.ggml.tokens');
+    number(9, 4);
+    number(8, 4);
+    number(words, 8);
+    for (let i = 0; i < words; ++i) text(`a long word of the vocabulary ${i}`);
+    return Buffer.concat(parts);
+}
+
+/// One tensor in 8 bits, of which only the header is there to be read: 8 bytes of length, JSON, the data.
+function safetensors(name, shape) {
+    const size = shape.reduce((product, one) => product * one, 1);
+    const header = Buffer.from(JSON.stringify({ [name]: { dtype: 'F8_E4M3', shape, data_offsets: [0, size] } }));
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64LE(BigInt(header.length));
+    return Buffer.concat([length, header, Buffer.alloc(size)]);
 }
 
 /// A report as `analyze` would write it, of a device of round numbers.
