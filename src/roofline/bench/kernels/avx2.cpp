@@ -31,7 +31,6 @@ inline std::int32_t int8_dot(const std::int8_t* a, const std::int8_t* b, std::in
 #define ROOFLINE_INT8_DOT int8_dot
 #define ROOFLINE_LANES 8
 #include "roofline/bench/kernels/attention_lanes.inc"
-#include "roofline/bench/kernels/lanes.inc"
 #undef ROOFLINE_LANES
 #undef ROOFLINE_INT8_DOT
 

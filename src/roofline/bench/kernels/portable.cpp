@@ -8,7 +8,6 @@ namespace roofline::bench {
 namespace portable {
 #define ROOFLINE_LANES 4
 #include "roofline/bench/kernels/attention_lanes.inc"
-#include "roofline/bench/kernels/lanes.inc"
 #undef ROOFLINE_LANES
 }  // namespace portable
 
