@@ -45,7 +45,7 @@ TEST(CpuKernels, TheLongestCallIsStillExact) {
 }
 
 TEST(CpuKernels, EveryMemoryLoopOfThisMachineMovesWhatItShould) {
-    const std::size_t bytes = 16 * 3 * page_bytes;
+    const std::size_t bytes = std::size_t{16} * 3 * page_bytes;
     const Buffer a(bytes);
     const Buffer b(bytes);
     const Buffer c(bytes);
@@ -57,7 +57,8 @@ TEST(CpuKernels, EveryMemoryLoopOfThisMachineMovesWhatItShould) {
         const std::uint64_t sum = kernel.run(a.data, b.data, c.data, bytes, 3);
         if (kernel.motion == Motion::read) {
             read = true;
-            EXPECT_EQ(sum, 3 * (bytes / page_bytes) * page_sum());
+            EXPECT_EQ(sum, expected_sum(kernel, bytes, 3));
+            EXPECT_EQ(kernel.run(a.data, b.data, c.data, 16 * page_bytes, 1), expected_sum(kernel, 16 * page_bytes, 1));
         } else {
             EXPECT_TRUE(written_right(kernel.motion, a.data, bytes));
         }

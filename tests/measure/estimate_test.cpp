@@ -85,7 +85,7 @@ TEST(Plateaus, KneesAreWhereTheRateFallsBelowThePlateau) {
     EXPECT_EQ(levels[2].knee, 32768.0 * 1024.0);
     EXPECT_EQ(levels[3].knee, 262144.0 * 1024.0);  // the largest that was tried
     EXPECT_NEAR(levels[0].rate, 200.0, 1e-9);
-    EXPECT_NEAR(levels[1].rate, 100.0, 5.0);
+    EXPECT_NEAR(levels[1].rate, 110.0, 1e-9);  // at its start, still a little helped by the level above
     EXPECT_NEAR(levels[3].rate, 10.0, 1.0);
 }
 

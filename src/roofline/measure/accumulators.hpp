@@ -18,6 +18,8 @@
 
 #define ROOFLINE_12(DO, R) \
     DO(0, R) DO(1, R) DO(2, R) DO(3, R) DO(4, R) DO(5, R) DO(6, R) DO(7, R) DO(8, R) DO(9, R) DO(10, R) DO(11, R)
+#define ROOFLINE_16(DO, R) ROOFLINE_12(DO, R) DO(12, R) DO(13, R) DO(14, R) DO(15, R)
+#define ROOFLINE_20(DO, R) ROOFLINE_16(DO, R) DO(16, R) DO(17, R) DO(18, R) DO(19, R)
 #define ROOFLINE_24(DO, R) \
     ROOFLINE_12(DO, R)     \
     DO(12, R)              \
@@ -25,16 +27,29 @@
 
 #define ROOFLINE_MAKE(i, START) auto a##i = START;
 #define ROOFLINE_STEP(i, R) a##i = UPDATE(a##i);
+#define ROOFLINE_BACK(i, R) a##i = UPDATE_BACK(a##i);
 #define ROOFLINE_HOLD(i, R) asm volatile("" : "+" R(a##i));
 #define ROOFLINE_SAVE(i, R) STORE(values + (i) * lanes, a##i);
 
-#define ROOFLINE_LOOP(TIMES, REGISTERS, START)           \
-    TIMES(ROOFLINE_MAKE, START)                          \
-    for (std::uint64_t trip = 0; trip < trips; ++trip) { \
-        TIMES(ROOFLINE_STEP, REGISTERS)                  \
-        TIMES(ROOFLINE_HOLD, REGISTERS)                  \
-    }                                                    \
+// Two trips at a time. Where instructions are dealt out to four units, a loop can lock into a pattern that leaves half
+// of them idle, for as long as it runs (seen on Neoverse-V1, depending on nothing one can hold on to). So there are
+// variants with different numbers of accumulators, and the fastest counts.
+#define ROOFLINE_PAIRS(TIMES, REGISTERS, START, SECOND)     \
+    TIMES(ROOFLINE_MAKE, START)                             \
+    for (std::uint64_t trip = 1; trip < trips; trip += 2) { \
+        TIMES(ROOFLINE_STEP, REGISTERS)                     \
+        TIMES(ROOFLINE_HOLD, REGISTERS)                     \
+        TIMES(SECOND, REGISTERS)                            \
+        TIMES(ROOFLINE_HOLD, REGISTERS)                     \
+    }                                                       \
+    if (trips % 2 == 1) {                                   \
+        TIMES(ROOFLINE_STEP, REGISTERS)                     \
+        TIMES(ROOFLINE_HOLD, REGISTERS)                     \
+    }                                                       \
     TIMES(ROOFLINE_SAVE, REGISTERS)
+#define ROOFLINE_LOOP(TIMES, REGISTERS, START) ROOFLINE_PAIRS(TIMES, REGISTERS, START, ROOFLINE_STEP)
+// Forth by UPDATE, back by UPDATE_BACK.
+#define ROOFLINE_SWING(TIMES, REGISTERS, START) ROOFLINE_PAIRS(TIMES, REGISTERS, START, ROOFLINE_BACK)
 
 namespace roofline::measure {
 

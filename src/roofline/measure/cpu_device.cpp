@@ -154,16 +154,13 @@ Device cpu_device(const Machine& machine, std::size_t threads, std::span<const F
     return device;
 }
 
-std::vector<std::string> disturbances(const Disturbance& seen, double load_before, std::size_t processors,
-                                      std::span<const Found> found) {
+std::vector<std::string> disturbances(const Disturbance& seen, std::span<const Found> found) {
     std::vector<std::string> reasons;
     if (seen.others >= 0.1) reasons.push_back(fmt::format("others kept {:.1f} processors busy meanwhile", seen.others));
     if (seen.stolen >= 0.01) {
         reasons.push_back(
             fmt::format("the host of this virtual machine took {:.0f}% of the time", 100.0 * seen.stolen));
     }
-    if (load_before >= 0.5 * static_cast<double>(processors))
-        reasons.push_back(fmt::format("the load average was {:.1f} at the start", load_before));
     std::size_t loose = 0;
     std::size_t all = 0;
     for (const Found& one : found) {

@@ -42,7 +42,6 @@ Device cpu_device(const Machine& machine, std::size_t threads, std::span<const F
 const Device* known_cpu(std::string_view cpu, std::span<const Device> devices);
 
 /// Why the figures may be too low, in a few words each; empty: the machine was quiet.
-std::vector<std::string> disturbances(const Disturbance& seen, double load_before, std::size_t processors,
-                                      std::span<const Found> found);
+std::vector<std::string> disturbances(const Disturbance& seen, std::span<const Found> found);
 
 }  // namespace roofline::measure

@@ -83,15 +83,21 @@ void fill_pages(std::byte* memory, std::size_t bytes) {
     }
 }
 
+std::uint64_t page_word(std::size_t word) {
+    const double value = pattern(word);
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 std::uint64_t page_sum() {
     std::uint64_t sum = 0;
-    for (std::size_t word = 0; word < page_words; ++word) {
-        const double value = pattern(word);
-        std::uint64_t bits = 0;
-        std::memcpy(&bits, &value, sizeof bits);
-        sum += bits;
-    }
+    for (std::size_t word = 0; word < page_words; ++word) sum += page_word(word);
     return sum;
+}
+
+std::uint64_t expected_sum(const MemoryKernel& kernel, std::size_t bytes, std::uint64_t passes) {
+    return passes * (kernel.one_pass != nullptr ? kernel.one_pass(bytes) : bytes / page_bytes * page_sum());
 }
 
 void spoil(std::byte* a, std::size_t bytes) {

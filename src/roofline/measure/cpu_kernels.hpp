@@ -45,7 +45,12 @@ struct MemoryKernel {
     std::uint64_t (*run)(std::byte* a, const std::byte* b, const std::byte* c, std::size_t bytes,
                          std::uint64_t passes) = nullptr;
     bool (*here)() = nullptr;
+    /// What one pass of reading returns, where it is not the sum of the words.
+    std::uint64_t (*one_pass)(std::size_t bytes) = nullptr;
 };
+
+/// What `passes` passes of reading over `bytes` must return.
+std::uint64_t expected_sum(const MemoryKernel& kernel, std::size_t bytes, std::uint64_t passes);
 
 struct Kernels {
     std::vector<FlopKernel> flops;
@@ -67,6 +72,8 @@ inline constexpr double written_value = 7.0;
 void fill_pages(std::byte* memory, std::size_t bytes);
 /// Sum of the words of one such page, as 64-bit integers.
 std::uint64_t page_sum();
+/// Words of one page, as 64-bit integers, for kernels that add them up in another way.
+std::uint64_t page_word(std::size_t word);
 /// Spoils, then later checks, a few words of every part of array a that a kernel is to write.
 void spoil(std::byte* a, std::size_t bytes);
 bool written_right(Motion motion, const std::byte* a, std::size_t bytes);

@@ -326,7 +326,7 @@ class Measurement {
         }
         if (const Device* known = known_cpu(machine_.cpu, devices)) compare_with(*known, measured.device);
         const Disturbance seen = watch_.so_far().value_or(Disturbance{});
-        const auto reasons = disturbances(seen, load_before_, machine_.processors.size(), found_);
+        const auto reasons = disturbances(seen, found_);
         measured.busy = !reasons.empty();
         for (const std::string& reason : reasons) note("the machine was busy: " + reason);
         if (machine_.nodes.size() > 1)
@@ -379,7 +379,7 @@ class Measurement {
     io::OrderedJson context(double seconds, const Disturbance& seen, const std::vector<std::string>& reasons) const {
         std::set<std::string_view> sets;
         for (const FlopKernel& kernel : kernels_.flops) sets.insert(kernel.set);
-        for (const MemoryKernel& kernel : kernels_.memory) sets.insert(kernel.set);
+        for (const MemoryKernel& kernel : kernels_.memory) sets.insert(kernel.set.substr(0, kernel.set.find(',')));
         io::OrderedJson json = {{"cpu", machine_.cpu},
                                 {"threads", threads_},
                                 {"processors", machine_.processors.size()},

@@ -45,7 +45,9 @@ Result<Field> Field::make(Team& team, std::size_t threads, std::size_t bytes_eac
 std::size_t span_of(const MemoryKernel& kernel, double working_set) {
     const std::size_t unit = page_bytes * static_cast<std::size_t>(kernel.streams);
     const auto bytes = static_cast<std::size_t>(working_set / arrays(kernel.motion));
-    return std::max(unit, bytes / unit * unit);
+    std::size_t units = std::max<std::size_t>(1, bytes / unit);
+    if (kernel.one_pass != nullptr && units % 2 == 0) --units;  // an even number of pages would cancel out
+    return units * unit;
 }
 
 Trial flop_trial(std::string name, Team& team, std::size_t threads, const FlopKernel& kernel) {
@@ -55,6 +57,10 @@ Trial flop_trial(std::string name, Team& team, std::size_t threads, const FlopKe
     trial.work = kernel.flops * static_cast<double>(threads);
     trial.run = [&team, threads, kernel](std::uint64_t units) {
         std::atomic<bool> right{true};
+        // Wide units are slow to wake: many processors run them at a fraction of their speed for the first while.
+        team.run(threads, [&](std::size_t) {
+            if (!kernel.run(std::min(units / 4, kernel.longest))) right = false;
+        });
         const Ran ran = team.run(threads, [&](std::size_t) {
             for (std::uint64_t left = units; left > 0;) {
                 const std::uint64_t trips = std::min(left, kernel.longest);
@@ -87,7 +93,7 @@ Trial resident_trial(std::string name, Team& team, std::span<const Arrays> array
         bool right = true;
         for (std::size_t i = 0; i < memory.size(); ++i) {
             right = right && (writes ? written_right(kernel.motion, memory[i].a, span)
-                                     : walks[i].sum == units * (span / page_bytes) * page_sum());
+                                     : walks[i].sum == expected_sum(kernel, span, units));
         }
         return Window{ran.seconds, right, ran.disturbed};
     };
@@ -134,7 +140,7 @@ Trial walking_trial(std::string name, Team& team, std::span<const Arrays> arrays
         bool right = true;
         for (std::size_t i = 0; i < memory.size(); ++i) {
             right = right && (writes ? written_right(kernel.motion, memory[i].a + checked[i], piece)
-                                     : (*walks)[i].sum == units * (piece / page_bytes) * page_sum());
+                                     : (*walks)[i].sum == expected_sum(kernel, piece, units));
         }
         return Window{ran.seconds, right, ran.disturbed};
     };

@@ -55,7 +55,8 @@ struct Operands {
     alignas(64) std::byte right[sets * 2 * tile_bytes];
 };
 
-void fill(Operands& operands, bool bf16) {
+Operands filled(bool bf16) {
+    Operands operands;
     for (std::size_t i = 0; i < sizeof operands.left; ++i) {
         const std::size_t column = i % 64 / 4;  // four bytes of a row belong to one column of the result
         if (bf16) {
@@ -67,14 +68,13 @@ void fill(Operands& operands, bool bf16) {
             operands.right[i] = static_cast<std::byte>(lane_step(column));
         }
     }
-    asm volatile("" : : "r"(&operands) : "memory");  // tile loads are invisible to the compiler
+    return operands;
 }
 
 // FLOPs of one trip: 6 tiles x 16 x 16 results x (32 or 64) products x 2 = 98304 (bf16), 196608 (int8).
 #define ROOFLINE_TILES_HELD(NAME, FEATURE, PRODUCT, VALUE, BF16, FACTOR)                    \
     __attribute__((target("amx-tile," FEATURE), noinline)) bool NAME(std::uint64_t trips) { \
-        Operands operands;                                                                  \
-        fill(operands, BF16);                                                               \
+        static const Operands operands = filled(BF16);                                      \
         const TileConfig config;                                                            \
         configure(config);                                                                  \
         _tile_zero(0);                                                                      \
@@ -108,8 +108,7 @@ void fill(Operands& operands, bool bf16) {
 // FLOPs of one trip: 4 tiles x 16 x 16 results x (32 or 64) products x 2 = 65536 (bf16), 131072 (int8); it loads 4 KiB.
 #define ROOFLINE_TILES_LOADED(NAME, FEATURE, PRODUCT, VALUE, BF16, FACTOR)                  \
     __attribute__((target("amx-tile," FEATURE), noinline)) bool NAME(std::uint64_t trips) { \
-        Operands operands;                                                                  \
-        fill(operands, BF16);                                                               \
+        static const Operands operands = filled(BF16);                                      \
         const TileConfig config;                                                            \
         configure(config);                                                                  \
         _tile_zero(0);                                                                      \

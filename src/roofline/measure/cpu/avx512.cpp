@@ -31,6 +31,45 @@ ROOFLINE_MEMORY_LOOPS(avx512, __attribute__((target("avx512f"))), 64)
 #define STREAM_STORE(to, v) _mm512_stream_pd(reinterpret_cast<double*>(to), (__m512d)(v))
 ROOFLINE_STREAMING_LOOPS(avx512, __attribute__((target("avx512f"))), 64, STREAM_STORE, _mm_sfence)
 
+// Bytes of one pass: bytes. An addition for every load keeps both vector units as busy as both load units, and the two
+// get in each other's way; here one instruction takes in two loads (exclusive or of three). Lanes are added up after
+// every pass.
+ROOFLINE_AVX512("")
+std::uint64_t read_in_pairs(std::byte*, const std::byte* b, const std::byte*, std::size_t bytes, std::uint64_t passes) {
+    __m512i total = _mm512_setzero_si512();
+    for (std::uint64_t pass = 0; pass < passes; ++pass) {
+        asm volatile("" : "+r"(b) : : "memory");
+        __m512i s0 = _mm512_setzero_si512(), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
+        for (std::size_t at = 0; at < bytes; at += 16 * 64) {
+            const auto* from = reinterpret_cast<const __m512i*>(b + at);
+            constexpr int xor_of_three = 0x96;
+            s0 = _mm512_ternarylogic_epi64(s0, from[0], from[1], xor_of_three);
+            s1 = _mm512_ternarylogic_epi64(s1, from[2], from[3], xor_of_three);
+            s2 = _mm512_ternarylogic_epi64(s2, from[4], from[5], xor_of_three);
+            s3 = _mm512_ternarylogic_epi64(s3, from[6], from[7], xor_of_three);
+            s4 = _mm512_ternarylogic_epi64(s4, from[8], from[9], xor_of_three);
+            s5 = _mm512_ternarylogic_epi64(s5, from[10], from[11], xor_of_three);
+            s6 = _mm512_ternarylogic_epi64(s6, from[12], from[13], xor_of_three);
+            s7 = _mm512_ternarylogic_epi64(s7, from[14], from[15], xor_of_three);
+        }
+        total = _mm512_add_epi64(total, (s0 ^ s1 ^ s2 ^ s3) ^ (s4 ^ s5 ^ s6 ^ s7));
+    }
+    alignas(64) std::uint64_t lanes[8];
+    _mm512_store_si512(lanes, total);
+    std::uint64_t sum = 0;
+    for (const std::uint64_t lane : lanes) sum += lane;
+    return sum;
+}
+
+/// Pages are alike, so two of them cancel out: an odd number is as good as one.
+std::uint64_t one_pass_in_pairs(std::size_t bytes) {
+    std::uint64_t lanes[8] = {};
+    for (std::size_t word = 0; word < page_words; ++word) lanes[word % 8] ^= page_word(word);
+    std::uint64_t sum = 0;
+    for (const std::uint64_t lane : lanes) sum += lane;
+    return bytes / page_bytes % 2 * sum;
+}
+
 // FLOPs of one trip: 24 accumulators x 8 lanes x 2 = 384.
 ROOFLINE_AVX512("") bool fp64(std::uint64_t trips) {
     constexpr std::size_t lanes = 8;
@@ -116,6 +155,8 @@ ROOFLINE_AVX512(",avx512vnni") bool int8_dot(std::uint64_t trips) {
 void avx512_kernels(Kernels& kernels) {
     ROOFLINE_ADD_MEMORY_LOOPS(avx512, "avx512", 64, here);
     ROOFLINE_ADD_STREAMING_LOOPS(avx512, "avx512", 64, here);
+    kernels.memory.push_back(
+        {"avx512, two loads at once", Motion::read, 1, false, 64, read_in_pairs, here, one_pass_in_pairs});
     auto& flops = kernels.flops;
     flops.push_back({"avx512", Engine::vector, DType::fp64, 384.0, long_enough, fp64, here});
     flops.push_back({"avx512", Engine::vector, DType::fp32, 768.0, long_enough, fp32, here});

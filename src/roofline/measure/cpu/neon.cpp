@@ -32,59 +32,67 @@ bool has_i8mm() {
 
 #define ROOFLINE_NEON(FEATURE) __attribute__((target("arch=armv8.2-a+" FEATURE), noinline))
 
-// FLOPs of one trip: 24 accumulators x 2 lanes x 2 = 96.
-__attribute__((noinline)) bool fp64(std::uint64_t trips) {
-    constexpr std::size_t lanes = 2;
-    double values[24 * lanes];
-    float64x2_t x = vdupq_n_f64(1.0);
-    float64x2_t y = vld1q_f64(step_lanes<double>().value);
-    asm volatile("" : "+w"(x), "+w"(y));
-#define UPDATE(a) vfmaq_f64(a, x, y)
+#define UPDATE(a) FUSED(a, x, y)
+#define UPDATE_BACK(a) FUSED(a, x, z)
+#define ROOFLINE_EACH_COUNT(DO) DO(12) DO(16) DO(20) DO(24)
+
+// FLOPs of one trip: COUNT accumulators x 2 lanes x 2.
+#define FUSED vfmaq_f64
 #define STORE(to, a) vst1q_f64(to, a)
-    ROOFLINE_LOOP(ROOFLINE_24, "w", vdupq_n_f64(0.0))
-#undef UPDATE
-#undef STORE
-    return counted(values, 24 * lanes, lanes, 1, trips);
-}
-
-// FLOPs of one trip: 24 accumulators x 4 lanes x 2 = 192.
-__attribute__((noinline)) bool fp32(std::uint64_t trips) {
-    constexpr std::size_t lanes = 4;
-    float values[24 * lanes];
-    float32x4_t x = vdupq_n_f32(1.0F);
-    float32x4_t y = vld1q_f32(step_lanes<float>().value);
-    asm volatile("" : "+w"(x), "+w"(y));
-#define UPDATE(a) vfmaq_f32(a, x, y)
-#define STORE(to, a) vst1q_f32(to, a)
-    ROOFLINE_LOOP(ROOFLINE_24, "w", vdupq_n_f32(0.0F))
-#undef UPDATE
-#undef STORE
-    return counted(values, 24 * lanes, lanes, 1, trips);
-}
-
-// FLOPs of one trip: 24 accumulators x 8 lanes x 2 = 384. The instruction adds a product to its accumulator, so an
-// accumulator goes to and fro by turning the product round after every trip; that one instruction is not counted.
-ROOFLINE_NEON("fp16") bool fp16(std::uint64_t trips) {
-    constexpr std::size_t lanes = 8;
-    std::uint16_t values[24 * lanes];
-    std::uint16_t differences[lanes];
-    for (std::size_t lane = 0; lane < lanes; ++lane) differences[lane] = half_bits(swing_sum(lane) - 2 * swing_start);
-    float16x8_t x = vreinterpretq_f16_u16(vdupq_n_u16(half_bits(1)));
-    float16x8_t y = vreinterpretq_f16_u16(vld1q_u16(differences));
-    asm volatile("" : "+w"(x), "+w"(y));
-#define UPDATE(a) vfmaq_f16(a, x, y)
-#define STORE(to, a) vst1q_u16(to, vreinterpretq_u16_f16(a))
-    ROOFLINE_24(ROOFLINE_MAKE, vreinterpretq_f16_u16(vdupq_n_u16(half_bits(swing_start))))
-    for (std::uint64_t trip = 0; trip < trips; ++trip) {
-        ROOFLINE_24(ROOFLINE_STEP, "w")
-        ROOFLINE_24(ROOFLINE_HOLD, "w")
-        y = vnegq_f16(y);
+#define ROOFLINE_FP64(COUNT)                                           \
+    __attribute__((noinline)) bool fp64_##COUNT(std::uint64_t trips) { \
+        constexpr std::size_t lanes = 2;                               \
+        double values[COUNT * lanes];                                  \
+        float64x2_t x = vdupq_n_f64(1.0);                              \
+        float64x2_t y = vld1q_f64(step_lanes<double>().value);         \
+        asm volatile("" : "+w"(x), "+w"(y));                           \
+        ROOFLINE_LOOP(ROOFLINE_##COUNT, "w", vdupq_n_f64(0.0))         \
+        return counted(values, COUNT * lanes, lanes, 1, trips);        \
     }
-    ROOFLINE_24(ROOFLINE_SAVE, "w")
-#undef UPDATE
+ROOFLINE_EACH_COUNT(ROOFLINE_FP64)
+#undef FUSED
 #undef STORE
-    return swung(values, 24 * lanes, trips);
-}
+
+// FLOPs of one trip: COUNT accumulators x 4 lanes x 2.
+#define FUSED vfmaq_f32
+#define STORE(to, a) vst1q_f32(to, a)
+#define ROOFLINE_FP32(COUNT)                                           \
+    __attribute__((noinline)) bool fp32_##COUNT(std::uint64_t trips) { \
+        constexpr std::size_t lanes = 4;                               \
+        float values[COUNT * lanes];                                   \
+        float32x4_t x = vdupq_n_f32(1.0F);                             \
+        float32x4_t y = vld1q_f32(step_lanes<float>().value);          \
+        asm volatile("" : "+w"(x), "+w"(y));                           \
+        ROOFLINE_LOOP(ROOFLINE_##COUNT, "w", vdupq_n_f32(0.0F))        \
+        return counted(values, COUNT * lanes, lanes, 1, trips);        \
+    }
+ROOFLINE_EACH_COUNT(ROOFLINE_FP32)
+#undef FUSED
+#undef STORE
+
+// FLOPs of one trip: COUNT accumulators x 8 lanes x 2. The instruction adds a product to its accumulator, so an
+// accumulator goes to and fro by a product and its negative in turn.
+#define FUSED vfmaq_f16
+#define STORE(to, a) vst1q_u16(to, vreinterpretq_u16_f16(a))
+#define ROOFLINE_FP16(COUNT)                                                                          \
+    ROOFLINE_NEON("fp16") bool fp16_##COUNT(std::uint64_t trips) {                                    \
+        constexpr std::size_t lanes = 8;                                                              \
+        std::uint16_t values[COUNT * lanes];                                                          \
+        std::uint16_t forth[lanes];                                                                   \
+        for (std::size_t i = 0; i < lanes; ++i) forth[i] = half_bits(swing_sum(i) - 2 * swing_start); \
+        float16x8_t x = vreinterpretq_f16_u16(vdupq_n_u16(half_bits(1)));                             \
+        float16x8_t y = vreinterpretq_f16_u16(vld1q_u16(forth));                                      \
+        float16x8_t z = vnegq_f16(y);                                                                 \
+        asm volatile("" : "+w"(x), "+w"(y), "+w"(z));                                                 \
+        const float16x8_t start = vreinterpretq_f16_u16(vdupq_n_u16(half_bits(swing_start)));         \
+        ROOFLINE_SWING(ROOFLINE_##COUNT, "w", start)                                                  \
+        return swung(values, COUNT * lanes, trips);                                                   \
+    }
+ROOFLINE_EACH_COUNT(ROOFLINE_FP16)
+#undef FUSED
+#undef STORE
+#undef UPDATE
+#undef UPDATE_BACK
 
 // FLOPs of one trip: 24 accumulators x 4 lanes x 2 products x 2 = 384.
 ROOFLINE_NEON("fp16+bf16") bool bf16_dot(std::uint64_t trips) {
@@ -186,9 +194,11 @@ std::uint64_t streaming_write(std::byte* a, const std::byte*, const std::byte*, 
 void neon_kernels(Kernels& kernels) {
     const char* set = "neon";
     auto& flops = kernels.flops;
-    flops.push_back({set, Engine::vector, DType::fp64, 96.0, long_enough, fp64, always});
-    flops.push_back({set, Engine::vector, DType::fp32, 192.0, long_enough, fp32, always});
-    flops.push_back({set, Engine::vector, DType::fp16, 384.0, long_enough, fp16, has_fp16});
+#define ROOFLINE_ADD(COUNT)                                                                              \
+    flops.push_back({set, Engine::vector, DType::fp64, COUNT * 4.0, long_enough, fp64_##COUNT, always}); \
+    flops.push_back({set, Engine::vector, DType::fp32, COUNT * 8.0, long_enough, fp32_##COUNT, always}); \
+    flops.push_back({set, Engine::vector, DType::fp16, COUNT * 16.0, long_enough, fp16_##COUNT, has_fp16});
+    ROOFLINE_EACH_COUNT(ROOFLINE_ADD)
     flops.push_back({set, Engine::vector, DType::bf16, 384.0, long_enough, bf16_dot, has_bf16});
     flops.push_back({set, Engine::vector, DType::int8, 768.0, long_enough, int8_dot, has_dot});
     flops.push_back({set, Engine::matrix, DType::bf16, 768.0, long_enough, bf16_matrix, has_bf16});

@@ -59,7 +59,7 @@ ROOFLINE_SVE bool fp32(std::uint64_t trips) {
     return counted(values, 24 * lanes, lanes, 1, trips);
 }
 
-// To and fro by turning y round after every trip, as in neon.cpp.
+// To and fro, as in neon.cpp.
 ROOFLINE_SVE bool fp16(std::uint64_t trips) {
     const std::size_t lanes = svcnth();
     std::uint16_t values[24 * widest / sizeof(std::uint16_t)];
@@ -68,17 +68,14 @@ ROOFLINE_SVE bool fp16(std::uint64_t trips) {
     const svbool_t on = svptrue_b16();
     svfloat16_t x = svreinterpret_f16_u16(svdup_u16(half_bits(1)));
     svfloat16_t y = svreinterpret_f16_u16(svld1_u16(on, differences));
-    asm volatile("" : "+w"(x), "+w"(y));
+    svfloat16_t z = svneg_f16_x(on, y);
+    asm volatile("" : "+w"(x), "+w"(y), "+w"(z));
 #define UPDATE(a) svmla_f16_x(on, a, x, y)
 #define STORE(to, a) svst1_u16(on, to, svreinterpret_u16_f16(a))
-    ROOFLINE_24(ROOFLINE_MAKE, svreinterpret_f16_u16(svdup_u16(half_bits(swing_start))))
-    for (std::uint64_t trip = 0; trip < trips; ++trip) {
-        ROOFLINE_24(ROOFLINE_STEP, "w")
-        ROOFLINE_24(ROOFLINE_HOLD, "w")
-        y = svneg_f16_x(on, y);
-    }
-    ROOFLINE_24(ROOFLINE_SAVE, "w")
+#define UPDATE_BACK(a) svmla_f16_x(on, a, x, z)
+    ROOFLINE_SWING(ROOFLINE_24, "w", svreinterpret_f16_u16(svdup_u16(half_bits(swing_start))))
 #undef UPDATE
+#undef UPDATE_BACK
 #undef STORE
     return swung(values, 24 * lanes, trips);
 }

@@ -1,0 +1,161 @@
+// What `measure` finds against the best loop we can write by hand, in one run on the same processor: counters `found`,
+// `by_hand` (GFLOP/s or GB/s) and their ratio. The loops here are written apart from those of the room: nothing but
+// instructions, no check of the answer.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "roofline/measure/cpu_device.hpp"
+
+namespace {
+
+using namespace roofline;
+
+double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Multiply-adds in fp32 and nothing else; returns FLOPs.
+double multiply_adds(std::uint64_t trips) {
+#if defined(__aarch64__)
+    for (std::uint64_t i = 0; i < trips; ++i) {
+        asm volatile(
+            "fmla v0.4s, v30.4s, v31.4s\n fmla v1.4s, v30.4s, v31.4s\n fmla v2.4s, v30.4s, v31.4s\n"
+            "fmla v3.4s, v30.4s, v31.4s\n fmla v4.4s, v30.4s, v31.4s\n fmla v5.4s, v30.4s, v31.4s\n"
+            "fmla v6.4s, v30.4s, v31.4s\n fmla v7.4s, v30.4s, v31.4s\n fmla v16.4s, v30.4s, v31.4s\n"
+            "fmla v17.4s, v30.4s, v31.4s\n fmla v18.4s, v30.4s, v31.4s\n fmla v19.4s, v30.4s, v31.4s\n"
+            "fmla v20.4s, v30.4s, v31.4s\n fmla v21.4s, v30.4s, v31.4s\n fmla v22.4s, v30.4s, v31.4s\n"
+            "fmla v23.4s, v30.4s, v31.4s\n"
+            :
+            :
+            : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23");
+    }
+    return static_cast<double>(trips) * 16.0 * 8.0;
+#elif defined(__x86_64__)
+    if (!__builtin_cpu_supports("avx512f")) return 0.0;
+    for (std::uint64_t i = 0; i < trips; ++i) {
+        asm volatile(
+            "vfmadd231ps %%zmm30, %%zmm31, %%zmm16\n vfmadd231ps %%zmm30, %%zmm31, %%zmm17\n"
+            "vfmadd231ps %%zmm30, %%zmm31, %%zmm18\n vfmadd231ps %%zmm30, %%zmm31, %%zmm19\n"
+            "vfmadd231ps %%zmm30, %%zmm31, %%zmm20\n vfmadd231ps %%zmm30, %%zmm31, %%zmm21\n"
+            "vfmadd231ps %%zmm30, %%zmm31, %%zmm22\n vfmadd231ps %%zmm30, %%zmm31, %%zmm23\n"
+            "vfmadd231ps %%zmm30, %%zmm31, %%zmm24\n vfmadd231ps %%zmm30, %%zmm31, %%zmm25\n"
+            "vfmadd231ps %%zmm30, %%zmm31, %%zmm26\n vfmadd231ps %%zmm30, %%zmm31, %%zmm27\n"
+            :
+            :
+            :);
+    }
+    return static_cast<double>(trips) * 12.0 * 32.0;
+#else
+    (void)trips;
+    return 0.0;
+#endif
+}
+
+/// Loads and nothing else; returns bytes.
+double loads(const std::byte* memory, std::size_t bytes, std::uint64_t passes) {
+    for (std::uint64_t pass = 0; pass < passes; ++pass) {
+        for (std::size_t at = 0; at < bytes; at += 512) {
+            const std::byte* from = memory + at;
+#if defined(__aarch64__)
+            asm volatile(
+                "ldp q0, q1, [%0]\n ldp q2, q3, [%0, #32]\n ldp q4, q5, [%0, #64]\n ldp q6, q7, [%0, #96]\n"
+                "ldp q16, q17, [%0, #128]\n ldp q18, q19, [%0, #160]\n ldp q20, q21, [%0, #192]\n"
+                "ldp q22, q23, [%0, #224]\n ldp q0, q1, [%0, #256]\n ldp q2, q3, [%0, #288]\n"
+                "ldp q4, q5, [%0, #320]\n ldp q6, q7, [%0, #352]\n ldp q16, q17, [%0, #384]\n"
+                "ldp q18, q19, [%0, #416]\n ldp q20, q21, [%0, #448]\n ldp q22, q23, [%0, #480]\n"
+                :
+                : "r"(from)
+                : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20", "v21", "v22",
+                  "v23", "memory");
+#elif defined(__x86_64__)
+            if (!__builtin_cpu_supports("avx512f")) return 0.0;
+            asm volatile(
+                "vmovaps (%0), %%zmm16\n vmovaps 64(%0), %%zmm17\n vmovaps 128(%0), %%zmm18\n"
+                "vmovaps 192(%0), %%zmm19\n vmovaps 256(%0), %%zmm20\n vmovaps 320(%0), %%zmm21\n"
+                "vmovaps 384(%0), %%zmm22\n vmovaps 448(%0), %%zmm23\n"
+                :
+                : "r"(from)
+                : "memory");
+#else
+            benchmark::DoNotOptimize(from);
+            return 0.0;
+#endif
+        }
+    }
+    return static_cast<double>(bytes) * static_cast<double>(passes);
+}
+
+/// The fastest of many windows of about two milliseconds.
+template <class Loop>
+double best_rate(const Loop& loop) {
+    double best = 0.0;
+    std::uint64_t units = 1;
+    for (int window = 0; window < 300; ++window) {
+        const double start = seconds_now();
+        const double work = loop(units);
+        const double taken = seconds_now() - start;
+        if (work == 0.0) return 0.0;
+        if (taken < 0.001) {
+            units *= 2;
+            continue;
+        }
+        best = std::max(best, work / taken);
+    }
+    return best;
+}
+
+/// What `measure` says of one figure on one thread.
+double found(const std::string& figure) {
+    measure::CpuOptions options;
+    options.threads = 1;
+    options.only = figure;
+    options.seconds = 4.0;
+    const auto measured = measure::measure_cpu(options);
+    if (!measured) return 0.0;
+    for (const measure::Found& one : measured->found) {
+        if (one.name == figure) return one.value;
+    }
+    return 0.0;
+}
+
+void compare(benchmark::State& state, const std::string& figure, double (*by_hand)()) {
+    for (auto _ : state) {
+        const double ours = found(figure);
+        const double theirs = by_hand();
+        if (ours <= 0.0 || theirs <= 0.0) {
+            state.SkipWithError("no loop written by hand for this machine");
+            return;
+        }
+        state.counters["found_G"] = ours / 1e9;
+        state.counters["by_hand_G"] = theirs / 1e9;
+        state.counters["ratio"] = ours / theirs;
+    }
+}
+
+double fp32_by_hand() {
+    return best_rate(multiply_adds);
+}
+
+double read_by_hand(std::size_t bytes) {
+    const std::unique_ptr<std::byte[], void (*)(std::byte*)> memory(
+        static_cast<std::byte*>(std::aligned_alloc(4096, bytes)), [](std::byte* block) { std::free(block); });
+    std::memset(memory.get(), 1, bytes);
+    return best_rate([&](std::uint64_t units) { return loads(memory.get(), bytes, units); });
+}
+
+BENCHMARK_CAPTURE(compare, fp32, "vector.fp32", fp32_by_hand)->Iterations(1)->Unit(benchmark::kSecond);
+BENCHMARK_CAPTURE(compare, l1_read, "l1.read", [] { return read_by_hand(16 * 1024); })
+    ->Iterations(1)
+    ->Unit(benchmark::kSecond);
+BENCHMARK_CAPTURE(compare, memory_read, "memory.read", [] { return read_by_hand(std::size_t{512} << 20U); })
+    ->Iterations(1)
+    ->Unit(benchmark::kSecond);
+
+}  // namespace

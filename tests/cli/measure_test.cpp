@@ -1,0 +1,105 @@
+// roofline measure as a user runs it: little time and one thread, because only what comes out matters, not how fast it
+// is.
+#include <csignal>
+#include <filesystem>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "cli/run.hpp"
+#include "cli/schema.hpp"
+
+namespace roofline::cli::testing {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+Arguments quickly(const Arguments& more) {
+    Arguments arguments = {"measure", "--quick", "--seconds", "100ms", "--threads", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+}
+
+void expect_refused(const Arguments& arguments, const std::string& says, int exit_code = 2) {
+    SCOPED_TRACE(typed(arguments));
+    const Answer answer = run(arguments);
+    EXPECT_EQ(answer.exit_code, exit_code) << answer.err;
+    EXPECT_EQ(answer.out, "");
+    EXPECT_NE(answer.err.find(says), std::string::npos) << answer.err;
+}
+
+TEST(Measure, ItsJsonIsADeviceFileByTheSchemaAndIsKeptAsThis) {
+    const TemporaryFolder folder;
+    const Environment own = {{"XDG_CONFIG_HOME", folder.path()}};
+    const Answer answer = run(quickly({"--format", "json"}), own);
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_EQ(answer.err, "");  // no progress where there is no terminal
+    const Json json = parsed(answer.out);
+    const auto found = Schema::published("device.schema.json").violations(json);
+    EXPECT_TRUE(found.empty()) << joined(found);
+    EXPECT_EQ(json["kind"], "cpu");
+    EXPECT_EQ(json["context"]["threads"], 1);
+    EXPECT_EQ(json["sources"]["measured"]["kind"], "measured");
+
+    const Answer asked = run({"predict", "gpt2", "this"}, own);
+    EXPECT_EQ(asked.exit_code, 0) << asked.err;
+    EXPECT_EQ(asked.out.find("no measured ceilings"), std::string::npos) << asked.out;
+}
+
+TEST(Measure, ATableForPeopleAndADeviceFileBesideIt) {
+    const TemporaryFolder folder;
+    const Answer answer =
+        run(quickly({"--no-keep", "-o", folder.path("mine.json")}), {{"XDG_CONFIG_HOME", folder.path("config")}});
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("memory.read"), std::string::npos) << answer.out;
+    EXPECT_FALSE(std::filesystem::exists(folder.path("config")));  // --no-keep
+    EXPECT_EQ(run({"predict", "gpt2", folder.path("mine.json")}).exit_code, 0);
+}
+
+TEST(Measure, OnlyOneFigureIsShownAndNotKept) {
+    const TemporaryFolder folder;
+    const Answer answer = run(quickly({"--only", "fp32", "--format", "md"}), {{"XDG_CONFIG_HOME", folder.path()}});
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("| vector.fp32"), std::string::npos) << answer.out;
+    EXPECT_EQ(answer.out.find("memory.read"), std::string::npos) << answer.out;
+    EXPECT_TRUE(folder.is_empty());
+}
+
+TEST(Measure, WrongOptionsAreRefusedBeforeAnythingIsMeasured) {
+    expect_refused({"measure", "--only", "l9"}, "--only: found \"l9\", expected a figure such as clock");
+    expect_refused({"measure", "--threads", "0"}, "--threads");
+    expect_refused({"measure", "--threads", "60000"}, "the processors this process may use");
+    expect_refused({"measure", "--device", "tpu"}, "--device: found \"tpu\", expected cpu or cuda:N");
+    expect_refused({"measure", "--seconds", "5"}, "--seconds");
+    expect_refused(quickly({"--only", "fp32", "--format", "json"}), "needs memory.read");
+}
+
+TEST(Measure, StoppedInTheMiddleItWritesNothing) {
+    const TemporaryFolder folder;
+    const std::string variable = "XDG_CONFIG_HOME=" + folder.path();
+    const std::string file = folder.path("mine.json");
+    std::vector<std::string> words = {ROOFLINE_BINARY, "measure", "-o", file, "--seconds", "60s", "--threads", "1"};
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    std::string own = variable;
+    std::vector<char*> environment = {own.data(), nullptr};
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    pid_t child = 0;
+    ASSERT_EQ(::posix_spawn(&child, words[0].c_str(), &actions, nullptr, arguments.data(), environment.data()), 0);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::usleep(700'000);
+    ASSERT_EQ(::kill(child, SIGINT), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 130);
+    EXPECT_TRUE(folder.is_empty());
+}
+
+}  // namespace
+}  // namespace roofline::cli::testing
