@@ -248,5 +248,18 @@ TEST(CudaDevice, ARealAnswerIsRead) {
         EXPECT_EQ(measured.device.ceilings.at(name).source, "this-machine") << name;
 }
 
+TEST(CudaDevice, TheRecordedFileOfAnH200IsADevice) {
+    std::ifstream file(std::string(ROOFLINE_SOURCE_DIR) + "/data/measured/ceilings/h200-sxm.json");
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const auto device = io::read_device(text, "h200-sxm.json");
+    ASSERT_TRUE(device.has_value()) << device.error().text;
+    EXPECT_EQ(device->name, "h200-sxm");
+    EXPECT_DOUBLE_EQ(device->bandwidth(Level::memory)->value, 4.8e12);
+    const Roofs limit = limit_roofs(*device);
+    const Roofs attainable = attainable_roofs(*device);
+    for (const DType type : all_dtypes)
+        EXPECT_LE(limit.flop_cost(Engine::matrix, type), attainable.flop_cost(Engine::matrix, type)) << name(type);
+}
+
 }  // namespace
 }  // namespace roofline::measure
