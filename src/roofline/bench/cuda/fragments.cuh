@@ -75,10 +75,11 @@ __device__ inline std::uint32_t halves_high(std::uint32_t a, std::uint32_t b) {
     return __byte_perm(a, b, 0x7632);
 }
 
+/// a - b in both halves.
 __device__ inline std::uint32_t subtract_bf16(std::uint32_t a, std::uint32_t b) {
-    const __nv_bfloat162 difference =
-        __hsub2(reinterpret_cast<const __nv_bfloat162&>(a), reinterpret_cast<const __nv_bfloat162&>(b));
-    return reinterpret_cast<const std::uint32_t&>(difference);
+    std::uint32_t difference;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(difference) : "r"(b), "r"(0xBF80BF80u), "r"(a));
+    return difference;
 }
 
 struct Bf16 {
@@ -158,12 +159,15 @@ struct Int8 : Bytes {
     }
 };
 
-/// Nibbles to bf16: 128 + nibble, less 136. Pairs are nibbles 0 and 4, 1 and 5, 2 and 6, 3 and 7 of a word.
+/// Nibbles to bf16: 128 + nibble, which is 136 too much; what that adds to a sum is taken off it as a whole, by a
+/// product of the other operand with -136 that all tiles of rows share. Pairs are nibbles 0 and 4, 1 and 5, 2 and 6, 3
+/// and 7 of a word.
 struct Int4 {
     static constexpr int values = 32;
     static constexpr int words = 16;
     static constexpr int operand_loads = 4;
     static constexpr bool grouped = true;  // the quad's 64 bytes are one group of 128 values under one scale
+    static constexpr std::uint32_t correction = 0xC308C308u;  // -136 twice
 
     __device__ static void unpack(const uint4& packed, std::uint32_t (&pairs)[words]) {
 #pragma unroll
@@ -171,7 +175,7 @@ struct Int4 {
             const std::uint32_t eight = word(packed, i);
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
-                pairs[4 * i + j] = subtract_bf16(((eight >> (4 * j)) & 0x000F000Fu) | 0x43004300u, 0x43084308u);
+                pairs[4 * i + j] = ((eight >> (4 * j)) & 0x000F000Fu) | 0x43004300u;
             }
         }
     }

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "roofline/bench/cuda/formats.hpp"
+
 namespace roofline::cuda::kernels {
 
 struct Failure {
@@ -54,15 +56,6 @@ std::vector<T> copied(const T* from, std::size_t count) {
     std::vector<T> values(count);
     must(cudaMemcpy(values.data(), from, count * sizeof(T), cudaMemcpyDeviceToHost), "copy from the device");
     return values;
-}
-
-/// Number formats of weights and caches. int8 has a scale a row, int4 a bf16 scale for each 128 values of a row
-/// (low nibble first, value = nibble - 8), fp8 is e4m3 with a scale a row.
-enum class Format { bf16, fp8, int8, int4 };
-
-/// Bits of one value, without scales.
-constexpr int bits(Format format) {
-    return format == Format::bf16 ? 16 : format == Format::int4 ? 4 : 8;
 }
 
 /// Fills with random values: bf16 and fp8 uniform in +-amplitude (fp8 never NaN), integers uniform over their range.

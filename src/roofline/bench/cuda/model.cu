@@ -189,10 +189,12 @@ Attention Model::attention(int index) const {
 void Model::choose(const std::string& backend) {
     constexpr double seconds = 0.003;
     chosen_.clear();
+    library_.reset();
+    const std::string products_of = backend == "cudnn" ? "cublaslt" : backend;
     const std::array<const char*, products> names = {"qkv", "output", "gate_up", "down", "head"};
     for (const auto kind : {qkv, output, gate_up, down, head}) {
         const Product shape = product(kind, 0);
-        const auto ways = product_ways(backend, step_.weights, false, shape.m, shape.n, shape.k);
+        const auto ways = product_ways(products_of, step_.weights, false, shape.m, shape.n, shape.k);
         const int buffers = kind == head ? 1 : distinct();
         std::vector<Run> runs;
         for (const auto& way : ways) {
@@ -204,9 +206,21 @@ void Model::choose(const std::string& backend) {
             seconds);
         if (best < 0) throw Failure{std::string("no way to multiply ") + names[kind] + " ran"};
         ways_[kind] = ways[static_cast<std::size_t>(best)];
-        chosen_.push_back(std::string(names[kind]) + ": " + backend + ", " + ways_[kind].name);
+        chosen_.push_back(std::string(names[kind]) + ": " + products_of + ", " + ways_[kind].name);
+    }
+    if (backend == "cudnn") {
+        library_ = std::make_unique<LibraryAttention>(attention(0), step_.cache);
+        std::vector<Run> runs;
+        for (int plan = 0; plan < library_->plans(); ++plan) {
+            runs.push_back([&, plan](int index) { library_->run(attention(index), plan, clock_->stream()); });
+        }
+        plan_ = fastest(*clock_, runs, distinct(), seconds);
+        if (plan_ < 0) throw Failure{"no plan of cuDNN's ran"};
+        chosen_.push_back("attention: cudnn, plan " + std::to_string(plan_));
+        return;
     }
     if (step_.prefill) {
+        chosen_.emplace_back("attention: own");
         if (!prefill_supported(attention(0), step_.cache)) {
             throw Failure{"our prefill attention takes a bf16 cache and heads of 64 or 128"};
         }
@@ -263,7 +277,9 @@ void Model::run(int parts, bool overlap) const {
                    model_.head_dim, launch_as);
             write_cache(own.keys.at(), own.values.at(), heads_.at(), rows_, step_.tokens, past, model_.query_heads,
                         model_.kv_heads, model_.head_dim, step_.context, step_.cache, launch_as);
-            if (step_.prefill) {
+            if (library_ != nullptr) {
+                library_->run(attention(index), plan_, clock_->stream());
+            } else if (step_.prefill) {
                 launch_prefill(attention(index), overlap, clock_->stream());
             } else {
                 const auto& variant = decode_[static_cast<std::size_t>(decode_way_)];

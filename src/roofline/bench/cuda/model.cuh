@@ -8,10 +8,12 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "roofline/bench/cuda/attention.cuh"
+#include "roofline/bench/cuda/cudnn.cuh"
 #include "roofline/bench/cuda/elementwise.cuh"
 #include "roofline/bench/cuda/memory.cuh"
 #include "roofline/bench/cuda/timing.cuh"
@@ -66,7 +68,8 @@ class Model {
     /// As many layers of their own as memory allows; the others take turns with the same.
     Model(const ModelShape& model, const StepShape& step, const Clock& clock);
 
-    /// Chooses the fastest way for each product and for attention.
+    /// Chooses the fastest way for each product and for attention. "own": our kernels; "cublaslt": its products, our
+    /// attention; "cudnn": its attention, the products of cuBLASLt.
     void choose(const std::string& backend);
 
     enum Part { attention_part = 1, ffn_part = 2, other_part = 4, all_parts = 7 };
@@ -106,6 +109,8 @@ class Model {
     Memory residual_, normed_, branch_, heads_, attended_, gate_up_, activated_, last_residual_, last_branch_, logits_,
         found_, scratch_, parts_, tickets_;
     std::array<ProductWay, products> ways_;
+    std::unique_ptr<LibraryAttention> library_;  // where attention is cuDNN's
+    int plan_ = 0;
     std::vector<DecodeVariant> decode_;
     int decode_way_ = -1;
     int splits_ = 1;

@@ -124,6 +124,18 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
                 std::uint32_t other[Columns][Weights::words];
 #pragma unroll
                 for (int column = 0; column < Columns; ++column) Weights::arrange(raw[i][column], other[column]);
+                float corrections[Columns][4] = {};
+                if constexpr (Weights::grouped) {
+#pragma unroll
+                    for (int column = 0; column < Columns; ++column) {
+#pragma unroll
+                        for (int j = 0; j < Weights::words; j += 2) {
+                            constexpr std::uint32_t all = Weights::correction;
+                            Weights::multiply(corrections[column], all, all, all, all, other[column][j],
+                                              other[column][j + 1]);
+                        }
+                    }
+                }
 #pragma unroll
                 for (int t = 0; t < Tiles; ++t) {
                     const std::uint32_t at =
@@ -135,7 +147,9 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
                     Weights::unpack(shared_read(at + 8 * Shape::pitch), lower);
 #pragma unroll
                     for (int column = 0; column < Columns; ++column) {
-                        float group_sums[4] = {};
+                        float group_sums[4];
+#pragma unroll
+                        for (int j = 0; j < 4; ++j) group_sums[j] = corrections[column][j];
 #pragma unroll
                         for (int j = 0; j < Weights::words; j += 2) {
                             if constexpr (Weights::grouped) {

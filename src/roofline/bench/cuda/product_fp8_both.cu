@@ -8,7 +8,6 @@ namespace roofline::cuda::kernels {
 const std::vector<ProductVariant>& fp8_both_products() {
     static const std::vector<ProductVariant> variants = {
         product_variant<Fp8Both, 1, 8, 1, 4, false>("8 warps, 1 tiles, 4 loads"),
-        product_variant<Fp8Both, 1, 8, 1, 4, true>("8 warps, 1 tiles, 4 loads, ahead"),
         product_variant<Fp8Both, 1, 16, 1, 2, false>("16 warps, 1 tiles, 2 loads"),
         product_variant<Fp8Both, 2, 8, 1, 4, false>("8 warps, 1 tiles, 4 loads"),
         product_variant<Fp8Both, 4, 8, 1, 4, false>("8 warps, 1 tiles, 4 loads"),
@@ -16,9 +15,11 @@ const std::vector<ProductVariant>& fp8_both_products() {
         bulk_variant<Fp8Both, 1, 8, 1, 2048, 6, 1>("bulk, 1 x 8 warps, 1 tiles, 6 x 2048 B"),
         bulk_variant<Fp8Both, 1, 16, 1, 2048, 6, 1>("bulk, 1 x 16 warps, 1 tiles, 6 x 2048 B"),
         bulk_variant<Fp8Both, 1, 8, 1, 1024, 5, 2>("bulk, 2 x 8 warps, 1 tiles, 5 x 1024 B"),
-        bulk_variant<Fp8Both, 1, 16, 1, 1024, 12, 1>("bulk, 1 x 16 warps, 1 tiles, 12 x 1024 B"),
-        bulk_variant<Fp8Both, 2, 8, 2, 1024, 6, 1>("bulk, 1 x 8 warps, 2 tiles, 6 x 1024 B"),
-        bulk_variant<Fp8Both, 4, 8, 4, 512, 4, 1>("bulk, 1 x 8 warps, 4 tiles, 4 x 512 B"),
+        bulk_variant<Fp8Both, 1, 8, 1, 2048, 3, 2>("bulk, 2 x 8 warps, 1 tiles, 3 x 2048 B"),
+        bulk_variant<Fp8Both, 1, 8, 1, 4096, 3, 1>("bulk, 1 x 8 warps, 1 tiles, 3 x 4096 B"),
+        bulk_variant<Fp8Both, 1, 16, 1, 4096, 3, 1>("bulk, 1 x 16 warps, 1 tiles, 3 x 4096 B"),
+        bulk_variant<Fp8Both, 2, 8, 2, 2048, 3, 1>("bulk, 1 x 8 warps, 2 tiles, 3 x 2048 B"),
+        bulk_variant<Fp8Both, 4, 8, 2, 2048, 2, 1>("bulk, 1 x 8 warps, 2 tiles, 2 x 2048 B"),
         bulk_variant<Fp8Both, 8, 8, 2, 1024, 4, 1>("bulk, 1 x 8 warps, 2 tiles, 4 x 1024 B"),
     };
     return variants;

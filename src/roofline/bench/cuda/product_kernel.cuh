@@ -75,6 +75,18 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
                 for (int j = 0; j < Weights::operand_loads; ++j) raw[j] = inside ? source[j] : uint4{0, 0, 0, 0};
                 Weights::arrange(raw, other[column]);
             }
+            float corrections[Columns][4] = {};
+            if constexpr (Weights::grouped) {
+#pragma unroll
+                for (int column = 0; column < Columns; ++column) {
+#pragma unroll
+                    for (int j = 0; j < Weights::words; j += 2) {
+                        constexpr std::uint32_t all = Weights::correction;
+                        Weights::multiply(corrections[column], all, all, all, all, other[column][j],
+                                          other[column][j + 1]);
+                    }
+                }
+            }
 #pragma unroll
             for (int tile = 0; tile < Tiles; ++tile) {
                 std::uint32_t upper[Weights::words];
@@ -92,7 +104,9 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
                                                                 static_cast<std::size_t>(chunk)]);
 #pragma unroll
                     for (int column = 0; column < Columns; ++column) {
-                        float group_sums[4] = {};
+                        float group_sums[4];
+#pragma unroll
+                        for (int j = 0; j < 4; ++j) group_sums[j] = corrections[column][j];
 #pragma unroll
                         for (int j = 0; j < Weights::words; j += 2) {
                             Weights::multiply(group_sums, upper[j], lower[j], upper[j + 1], lower[j + 1],

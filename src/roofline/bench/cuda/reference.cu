@@ -1,43 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "roofline/bench/cuda/reference.hpp"
 
 namespace roofline::cuda::kernels {
-
-double decode_bf16(std::uint16_t bits) {
-    const std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
-    float value = 0.0f;
-    std::memcpy(&value, &wide, sizeof value);
-    return static_cast<double>(value);
-}
-
-double decode_e4m3(std::uint8_t bits) {
-    const int exponent = bits >> 3 & 15;
-    const int mantissa = bits & 7;
-    if (exponent == 15 && mantissa == 7) return std::nan("");
-    const double size = exponent == 0 ? std::ldexp(mantissa, -9)
-                                      : std::ldexp(8 + mantissa, exponent - 10);  // bias 7, 3 bits after the point
-    return (bits & 0x80) != 0 ? -size : size;
-}
-
-double decode(const std::uint8_t* row, std::size_t index, Format format) {
-    switch (format) {
-        case Format::bf16: {
-            std::uint16_t bits = 0;
-            std::memcpy(&bits, row + 2 * index, 2);
-            return decode_bf16(bits);
-        }
-        case Format::fp8:
-            return decode_e4m3(row[index]);
-        case Format::int8:
-            return static_cast<double>(static_cast<std::int8_t>(row[index]));
-        case Format::int4:
-            return (row[index / 2] >> (4 * (index % 2)) & 15) - 8.0;
-    }
-    return 0.0;
-}
 
 void Difference::add(double found, double expected) {
     if (!std::isfinite(found) || !std::isfinite(expected)) broken_ = true;

@@ -1,5 +1,5 @@
 // What the kernels should have computed: the same in float64 on the host, for a sample of the outputs, from the very
-// values the kernel read. Formats are decoded here by their definition, not by the kernels' shortcuts.
+// values the kernel read.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,6 @@
 #include "roofline/bench/cuda/memory.cuh"
 
 namespace roofline::cuda::kernels {
-
-double decode_bf16(std::uint16_t bits);
-double decode_e4m3(std::uint8_t bits);
-
-/// Value `index` of a row of packed values.
-double decode(const std::uint8_t* row, std::size_t index, Format format);
 
 /// How far outputs are from the reference: the norm of their difference over the reference's norm.
 class Difference {

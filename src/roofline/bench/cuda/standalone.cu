@@ -33,13 +33,20 @@ void print_result(const json& result, bool tried) {
 }
 
 void print_step(const json& one) {
+    const std::string backend = one.value("backend", "");
+    if (one.contains("problem")) {
+        std::printf("    %-9s %s\n", backend.c_str(), one.value("problem", "").c_str());
+        return;
+    }
+    const double time = one.value("time_s", 1.0);
     std::printf(
-        "    %-6s %9.3f ms (%8.3f..%8.3f)  attention %7.3f  ffn %7.3f  other %7.3f ms  %9.1f tokens/s  %d kernels"
-        "  %.3f TB/s\n",
-        one.value("launch", "").c_str(), 1e3 * one.value("time_s", 0.0), 1e3 * one.value("low_s", 0.0),
+        "    %-9s %-12s %9.3f ms (%8.3f..%8.3f)  attention %7.3f  ffn %7.3f  other %7.3f ms  %9.1f tokens/s  "
+        "%d kernels  %.3f TB/s  %d layers  %s\n",
+        backend.c_str(), one.value("launch", "").c_str(), 1e3 * time, 1e3 * one.value("low_s", 0.0),
         1e3 * one.value("high_s", 0.0), 1e3 * one.value("attention_s", 0.0), 1e3 * one.value("ffn_s", 0.0),
         1e3 * one.value("other_s", 0.0), one.value("tokens_per_s", 0.0), one.value("kernels", 0),
-        1e-12 * one.value("bytes", 0.0) / one.value("time_s", 1.0));
+        1e-12 * one.value("bytes", 0.0) / time, one.value("layers_distinct", 0),
+        one.value("check", json::object()).dump().c_str());
 }
 
 }  // namespace
@@ -63,11 +70,9 @@ int main(int count, char** arguments) {
         const json answer =
             json::parse(whole_step ? roofline::cuda::step(request, {}) : roofline::cuda::bench(request, {}));
         if (whole_step) {
-            json shown = answer;
-            shown.erase("results");
-            std::printf("step %s batch %d tokens %d context %d %s: %s\n", request.value("stage", "").c_str(),
+            std::printf("step %s batch %d tokens %d context %d %s\n", request.value("stage", "").c_str(),
                         request.value("batch", 0), request.value("tokens", 1), request.value("context", 0),
-                        request.value("weight_dtype", "").c_str(), shown.dump().c_str());
+                        request.value("weight_dtype", "").c_str());
             for (const json& one : answer.value("results", json::array())) print_step(one);
         } else {
             for (const json& one : answer.value("results", json::array())) print_result(one, tried);

@@ -1,7 +1,9 @@
-// Attention, decode and prefill, by our own kernels.
+// Attention, decode and prefill, by our own kernels and by cuDNN.
 #include <algorithm>
+#include <memory>
 
 #include "roofline/bench/cuda/attention.cuh"
+#include "roofline/bench/cuda/cudnn.cuh"
 #include "roofline/bench/cuda/reference.hpp"
 #include "roofline/bench/cuda/tasks.cuh"
 
@@ -55,7 +57,7 @@ double error_of(const AttentionTask& task, const Attention& attention) {
 }  // namespace
 
 Outcome run(const Clock& clock, const AttentionTask& given, const std::string& backend, double seconds) {
-    if (backend != "own") throw Failure{backend + " attention is not built in"};
+    if (backend != "own" && backend != "cudnn") throw Failure{backend + " has no attention"};
     AttentionTask task = given;
     if (!task.prefill) task.tokens = 1;
     task.context = std::max(task.context, task.tokens);
@@ -63,8 +65,7 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
         throw Failure{std::to_string(task.query_heads) + " query heads cannot be shared evenly by " +
                       std::to_string(task.kv_heads) + " kv heads"};
     }
-    if (task.cache != Format::bf16 && task.cache != Format::fp8)
-        throw Failure{"our attention reads bf16 and fp8 caches"};
+    if (task.cache != Format::bf16 && task.cache != Format::fp8) throw Failure{"attention reads bf16 and fp8 caches"};
 
     Outcome outcome;
     const double sequences = task.batch;
@@ -89,7 +90,10 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     attention.capacity = task.context;
     attention.query_stride = task.query_heads * task.head_dim;
     std::vector<DecodeVariant> variants;
-    if (task.prefill) {
+    std::unique_ptr<LibraryAttention> library;
+    if (backend == "cudnn") {
+        library = std::make_unique<LibraryAttention>(attention, task.cache);
+    } else if (task.prefill) {
         if (!prefill_supported(attention, task.cache)) {
             throw Failure{"our prefill attention takes bf16 and heads of 64 or 128"};
         }
@@ -127,7 +131,11 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
         one.values = values.at(static_cast<std::size_t>(buffer) * half_bytes);
         return one;
     };
-    if (task.prefill) {
+    for (int plan = 0; library != nullptr && plan < library->plans(); ++plan) {
+        ways.push_back([&, plan](int buffer) { library->run(with_buffer(attention, buffer), plan, clock.stream()); });
+        names.push_back("plan " + std::to_string(plan));
+    }
+    if (task.prefill && library == nullptr) {
         ways.push_back([&](int buffer) { launch_prefill(with_buffer(attention, buffer), true, clock.stream()); });
         names.emplace_back("mma, 128 queries, 64 keys");
     }

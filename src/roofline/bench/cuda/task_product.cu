@@ -104,14 +104,6 @@ double error_of(const ProductTask& task, const Operands& operands, int buffer, c
 
 }  // namespace
 
-double weight_bytes(Format format, int n, int k) {
-    const double values = static_cast<double>(n) * static_cast<double>(k);
-    const double scales = format == Format::bf16   ? 0.0
-                          : format == Format::int4 ? values / 128.0 * 2.0
-                                                   : 4.0 * static_cast<double>(n);
-    return values * bits(format) / 8.0 + scales;
-}
-
 Outcome run(const Clock& clock, const ProductTask& task, const std::string& backend, double seconds) {
     Outcome outcome;
     const double m = task.m;

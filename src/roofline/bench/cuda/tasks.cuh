@@ -58,6 +58,4 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
 /// Throws where the error is over the tolerance.
 void accept(const Outcome& outcome);
 
-double weight_bytes(Format format, int n, int k);
-
 }  // namespace roofline::cuda::kernels
