@@ -158,7 +158,6 @@ std::vector<DecodeVariant> variants() {
     std::vector<DecodeVariant> all = {
         variant<Cache, Dimension, Heads, 8, 1>("8 warps, 8 keys"),
         bulk_variant<Cache, Dimension, Heads, 8, steps, 3>("bulk, 8 warps, 3 x 4 KiB"),
-        bulk_variant<Cache, Dimension, Heads, 4, steps, 6>("bulk, 4 warps, 6 x 4 KiB"),
         bulk_variant<Cache, Dimension, Heads, 4, steps, 3>("bulk, 4 warps, 3 x 4 KiB"),
     };
     if constexpr (Heads == 1 && Dimension <= 128) {

@@ -1,3 +1,8 @@
+// cuDNN by its functions' names, and attention as a graph of its operations.
+#include "roofline/bench/cuda/cudnn.cuh"
+
+#if __has_include(<cudnn.h>)
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -5,9 +10,8 @@
 #include <dlfcn.h>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
-
-#include "roofline/bench/cuda/cudnn.cuh"
 
 namespace roofline::cuda::kernels {
 
@@ -318,3 +322,22 @@ void LibraryAttention::run(const Attention& attention, int plan, cudaStream_t st
 }
 
 }  // namespace roofline::cuda::kernels
+
+#else
+
+namespace roofline::cuda::kernels {
+
+struct LibraryAttention::Parts {};
+
+LibraryAttention::LibraryAttention(const Attention&, Format) {
+    throw Failure{"the CUDA plugin was built without cuDNN's header"};
+}
+LibraryAttention::~LibraryAttention() = default;
+int LibraryAttention::plans() const {
+    return 0;
+}
+void LibraryAttention::run(const Attention&, int, cudaStream_t) const {}
+
+}  // namespace roofline::cuda::kernels
+
+#endif

@@ -1,3 +1,4 @@
+// Making the model, choosing its kernels, and launching a step of it.
 #include <algorithm>
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// Differences and attention in float64.
 #include <algorithm>
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// Graphs, events and the rotation of buffers behind timing.cuh.
 #include <algorithm>
 
 #include "roofline/bench/cuda/timing.cuh"

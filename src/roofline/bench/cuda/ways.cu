@@ -1,3 +1,4 @@
+// Our variants cut into slices of 64 rows, and the library's algorithms, under one roof.
 #include <algorithm>
 
 #include "roofline/bench/cuda/cublaslt.cuh"
