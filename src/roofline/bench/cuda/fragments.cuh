@@ -167,7 +167,6 @@ struct Int4 {
     static constexpr int words = 16;
     static constexpr int operand_loads = 4;
     static constexpr bool grouped = true;  // the quad's 64 bytes are one group of 128 values under one scale
-    static constexpr std::uint32_t correction = 0xC308C308u;  // -136 twice
 
     __device__ static void unpack(const uint4& packed, std::uint32_t (&pairs)[words]) {
 #pragma unroll
@@ -175,7 +174,7 @@ struct Int4 {
             const std::uint32_t eight = word(packed, i);
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
-                pairs[4 * i + j] = ((eight >> (4 * j)) & 0x000F000Fu) | 0x43004300u;
+                pairs[4 * i + j] = subtract_bf16(((eight >> (4 * j)) & 0x000F000Fu) | 0x43004300u, 0x43084308u);
             }
         }
     }

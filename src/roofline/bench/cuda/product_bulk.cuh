@@ -64,6 +64,12 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
                 __syncwarp();
                 for (int i = lane; i < Shape::rows; i += 32) {
                     const int row = min(tile * Shape::rows + i, product.n - 1);
+                    if constexpr (Weights::grouped) {  // their scales, into the L2 by the time they are asked for
+                        asm volatile("prefetch.global.L2 [%0];" ::"l"(
+                            static_cast<const __nv_bfloat16*>(product.scales) +
+                            static_cast<std::size_t>(row) * static_cast<std::size_t>(chunks) +
+                            segment * (Segment / 64)));
+                    }
                     bulk_copy(ring + static_cast<std::uint32_t>((stage * Shape::rows + i) * Shape::pitch),
                               static_cast<const std::uint8_t*>(product.weights) +
                                   static_cast<std::size_t>(row) * static_cast<std::size_t>(row_bytes) +
@@ -124,18 +130,6 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
                 std::uint32_t other[Columns][Weights::words];
 #pragma unroll
                 for (int column = 0; column < Columns; ++column) Weights::arrange(raw[i][column], other[column]);
-                float corrections[Columns][4] = {};
-                if constexpr (Weights::grouped) {
-#pragma unroll
-                    for (int column = 0; column < Columns; ++column) {
-#pragma unroll
-                        for (int j = 0; j < Weights::words; j += 2) {
-                            constexpr std::uint32_t all = Weights::correction;
-                            Weights::multiply(corrections[column], all, all, all, all, other[column][j],
-                                              other[column][j + 1]);
-                        }
-                    }
-                }
 #pragma unroll
                 for (int t = 0; t < Tiles; ++t) {
                     const std::uint32_t at =
@@ -147,9 +141,7 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
                     Weights::unpack(shared_read(at + 8 * Shape::pitch), lower);
 #pragma unroll
                     for (int column = 0; column < Columns; ++column) {
-                        float group_sums[4];
-#pragma unroll
-                        for (int j = 0; j < 4; ++j) group_sums[j] = corrections[column][j];
+                        float group_sums[4] = {};
 #pragma unroll
                         for (int j = 0; j < Weights::words; j += 2) {
                             if constexpr (Weights::grouped) {

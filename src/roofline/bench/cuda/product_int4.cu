@@ -8,19 +8,17 @@ namespace roofline::cuda::kernels {
 const std::vector<ProductVariant>& int4_products() {
     static const std::vector<ProductVariant> variants = {
         product_variant<Int4, 1, 4, 2, 2, true>("4 warps, 2 tiles, 2 loads, ahead"),
-        product_variant<Int4, 1, 4, 4, 1, true>("4 warps, 4 tiles, 1 loads, ahead"),
         product_variant<Int4, 1, 8, 2, 1, true>("8 warps, 2 tiles, 1 loads, ahead"),
-        product_variant<Int4, 1, 8, 4, 1, false>("8 warps, 4 tiles, 1 loads"),
-        product_variant<Int4, 1, 4, 2, 2, false>("4 warps, 2 tiles, 2 loads"),
+        product_variant<Int4, 1, 8, 1, 2, true>("8 warps, 1 tiles, 2 loads, ahead"),
+        product_variant<Int4, 1, 8, 1, 4, false>("8 warps, 1 tiles, 4 loads"),
         product_variant<Int4, 1, 8, 1, 2, false>("8 warps, 1 tiles, 2 loads"),
-        product_variant<Int4, 2, 4, 2, 1, false>("4 warps, 2 tiles, 1 loads"),
+        product_variant<Int4, 2, 4, 2, 1, true>("4 warps, 2 tiles, 1 loads, ahead"),
         product_variant<Int4, 2, 4, 1, 2, false>("4 warps, 1 tiles, 2 loads"),
         product_variant<Int4, 4, 8, 1, 2, false>("8 warps, 1 tiles, 2 loads"),
         product_variant<Int4, 8, 8, 1, 1, false>("8 warps, 1 tiles, 1 loads"),
         bulk_variant<Int4, 1, 16, 2, 1024, 5, 1>("bulk, 1 x 16 warps, 2 tiles, 5 x 1024 B"),
-        bulk_variant<Int4, 1, 8, 2, 1024, 2, 2>("bulk, 2 x 8 warps, 2 tiles, 2 x 1024 B"),
-        bulk_variant<Int4, 1, 8, 1, 1024, 5, 2>("bulk, 2 x 8 warps, 1 tiles, 5 x 1024 B"),
         bulk_variant<Int4, 1, 16, 2, 1024, 2, 2>("bulk, 2 x 16 warps, 2 tiles, 2 x 1024 B"),
+        bulk_variant<Int4, 1, 8, 1, 1024, 5, 2>("bulk, 2 x 8 warps, 1 tiles, 5 x 1024 B"),
         bulk_variant<Int4, 2, 8, 2, 1024, 6, 1>("bulk, 1 x 8 warps, 2 tiles, 6 x 1024 B"),
         bulk_variant<Int4, 4, 8, 2, 1024, 4, 1>("bulk, 1 x 8 warps, 2 tiles, 4 x 1024 B"),
     };

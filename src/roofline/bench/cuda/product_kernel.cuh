@@ -34,7 +34,9 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
                                static_cast<std::size_t>(row) * static_cast<std::size_t>(chunks) * 64 + corner * 16;
         }
     }
-    const auto load = [&](uint4(&to)[Loads][Tiles][2], int group) {
+    // The scales of groups travel with their weights: they too come from memory.
+    using Scales = __nv_bfloat16[Weights::grouped ? Loads : 1][Weights::grouped ? Tiles : 1][2];
+    const auto load = [&](uint4(&to)[Loads][Tiles][2], Scales& scales, int group) {
 #pragma unroll
         for (int i = 0; i < Loads; ++i) {
             const int chunk = group * Loads + i;
@@ -45,6 +47,12 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
                     to[i][tile][half] = chunk < chunks
                                             ? read_once(rows[tile][half] + static_cast<std::size_t>(chunk) * 64)
                                             : uint4{0, 0, 0, 0};
+                    if constexpr (Weights::grouped) {
+                        const int row = min(first_row + 16 * tile + 8 * half + quad, product.n - 1);
+                        scales[i][tile][half] = static_cast<const __nv_bfloat16*>(
+                            product.scales)[static_cast<std::size_t>(row) * static_cast<std::size_t>(chunks) +
+                                            static_cast<std::size_t>(min(chunk, chunks - 1))];
+                    }
                 }
             }
         }
@@ -52,13 +60,14 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
 
     float sums[Tiles][Columns][4] = {};
     uint4 present[Loads][Tiles][2];
-    load(present, warp);
+    Scales present_scales;
+    load(present, present_scales, warp);
     let_next_start();
     wait_for_previous();
 
     const auto* x = static_cast<const std::uint8_t*>(product.x) + corner * Weights::values * x_bytes;
     const std::size_t x_row = static_cast<std::size_t>(product.k) * x_bytes;
-    const auto use = [&](const uint4(&from)[Loads][Tiles][2], int group) {
+    const auto use = [&](const uint4(&from)[Loads][Tiles][2], const Scales& scales, int group) {
 #pragma unroll
         for (int i = 0; i < Loads; ++i) {
             const int chunk = group * Loads + i;
@@ -75,18 +84,6 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
                 for (int j = 0; j < Weights::operand_loads; ++j) raw[j] = inside ? source[j] : uint4{0, 0, 0, 0};
                 Weights::arrange(raw, other[column]);
             }
-            float corrections[Columns][4] = {};
-            if constexpr (Weights::grouped) {
-#pragma unroll
-                for (int column = 0; column < Columns; ++column) {
-#pragma unroll
-                    for (int j = 0; j < Weights::words; j += 2) {
-                        constexpr std::uint32_t all = Weights::correction;
-                        Weights::multiply(corrections[column], all, all, all, all, other[column][j],
-                                          other[column][j + 1]);
-                    }
-                }
-            }
 #pragma unroll
             for (int tile = 0; tile < Tiles; ++tile) {
                 std::uint32_t upper[Weights::words];
@@ -94,19 +91,11 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
                 Weights::unpack(from[i][tile][0], upper);
                 Weights::unpack(from[i][tile][1], lower);
                 if constexpr (Weights::grouped) {
-                    const auto* scales = static_cast<const __nv_bfloat16*>(product.scales);
-                    const int row = first_row + 16 * tile + quad;
-                    const float above = __bfloat162float(
-                        scales[static_cast<std::size_t>(min(row, product.n - 1)) * static_cast<std::size_t>(chunks) +
-                               static_cast<std::size_t>(chunk)]);
-                    const float below = __bfloat162float(scales[static_cast<std::size_t>(min(row + 8, product.n - 1)) *
-                                                                    static_cast<std::size_t>(chunks) +
-                                                                static_cast<std::size_t>(chunk)]);
+                    const float above = __bfloat162float(scales[i][tile][0]);
+                    const float below = __bfloat162float(scales[i][tile][1]);
 #pragma unroll
                     for (int column = 0; column < Columns; ++column) {
-                        float group_sums[4];
-#pragma unroll
-                        for (int j = 0; j < 4; ++j) group_sums[j] = corrections[column][j];
+                        float group_sums[4] = {};
 #pragma unroll
                         for (int j = 0; j < Weights::words; j += 2) {
                             Weights::multiply(group_sums, upper[j], lower[j], upper[j + 1], lower[j + 1],
@@ -133,19 +122,23 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
     for (int group = warp; group < groups; group += Warps) {
         if constexpr (Ahead) {
             uint4 next[Loads][Tiles][2];
-            load(next, group + Warps);
-            use(present, group);
+            Scales next_scales;
+            load(next, next_scales, group + Warps);
+            use(present, present_scales, group);
 #pragma unroll
             for (int i = 0; i < Loads; ++i) {
 #pragma unroll
                 for (int tile = 0; tile < Tiles; ++tile) {
-                    present[i][tile][0] = next[i][tile][0];
-                    present[i][tile][1] = next[i][tile][1];
+#pragma unroll
+                    for (int half = 0; half < 2; ++half) {
+                        present[i][tile][half] = next[i][tile][half];
+                        if constexpr (Weights::grouped) present_scales[i][tile][half] = next_scales[i][tile][half];
+                    }
                 }
             }
         } else {
-            use(present, group);
-            load(present, group + Warps);
+            use(present, present_scales, group);
+            load(present, present_scales, group + Warps);
         }
     }
 
