@@ -196,7 +196,7 @@ class Stage {
 
     void split_projections() {
         for (const Record& record : stage_.records) {
-            if (record.name != "layers.attention.qkv" || analysis_.layers <= 0.0) continue;
+            if (record.name != "layers.attention.qkv" || record.kind != Kind::gemm || analysis_.layers <= 0.0) continue;
             const double each = record.count / analysis_.layers;
             const Seconds time = record.times.measured.value_or(Seconds{});
             if (each < 2.0 || time.value <= 0.0 || record.times.attainable / time > 0.6) continue;

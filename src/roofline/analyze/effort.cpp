@@ -146,8 +146,15 @@ std::optional<Effort> effort_of(const Signature& signature) {
     const Call call(signature);
     if (signature.name.starts_with("triton_")) return fused_kernel(call);
     const auto found = formulas().find(plain_name(signature.name));
-    if (found == formulas().end()) return std::nullopt;
-    return found->second(call);
+    if (found != formulas().end()) return found->second(call);
+    if (!signature.name.starts_with("onnx::") || signature.outputs.empty()) return std::nullopt;
+    // Files that hold outputs tell what any operator reads and writes; a FLOP for each number it makes.
+    double numbers = 0.0;
+    for (const Tensor& tensor : signature.outputs) numbers += elements(tensor);
+    Effort effort =
+        moved(Kind::elementwise, numbers, call.all_bytes() + numbers * bytes_of_type(signature.output_type));
+    effort.estimated = true;
+    return effort;
 }
 
 }  // namespace roofline::analyze

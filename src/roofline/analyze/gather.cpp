@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -176,7 +177,8 @@ class Gathering {
         }
         sum.explained += share;
         if (effort->kind == Kind::collective) record.group = Group::communication;
-        const Work work = work_of(*effort, device_, known_);
+        const Record& one = priced(item.effort);
+        const Work& work = one.work;
         if (effort->flops > sum.largest_flops) {
             sum.largest_flops = effort->flops;
             record.kind = effort->kind;
@@ -188,11 +190,20 @@ class Gathering {
         record.weights += Bytes(effort->weights * share);
         record.kv += Bytes(effort->kv * share);
         // Held against the roof call by call: a sum would hide small calls behind large ones.
-        Record one;
-        one.work = work;
-        hold_against(device_, one);
         record.times.limit += one.times.limit * share;
         record.times.attainable += one.times.attainable * share;
+    }
+
+    /// The work of one call and its times under the roofs: calls by the million share a few hundred of them.
+    const Record& priced(std::uint32_t effort) {
+        if (priced_.size() < items_.efforts.size()) priced_.resize(items_.efforts.size());
+        auto& one = priced_[effort];
+        if (!one) {
+            one.emplace();
+            one->work = work_of(items_.efforts[effort], device_, known_);
+            hold_against(device_, *one);
+        }
+        return *one;
     }
 
     void count_copy(Record& record, const Item& item) const {
@@ -246,6 +257,7 @@ class Gathering {
     bool known_;
     By by_;
     std::unordered_map<std::uint32_t, std::string> kernel_names_;
+    std::vector<std::optional<Record>> priced_;  // by effort
 };
 
 }  // namespace

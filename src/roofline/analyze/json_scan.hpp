@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -67,6 +68,126 @@ class JsonScan {
     const char* expected_ = "";
     State state_ = State::good;
 };
+
+/// Inline, all of it: this is where the time of reading a trace goes.
+namespace scanning {
+
+constexpr std::array<bool, 256> marks(std::string_view characters) {
+    std::array<bool, 256> table{};
+    for (const char c : characters) table[static_cast<unsigned char>(c)] = true;
+    return table;
+}
+inline constexpr auto is_space = marks(" \t\n\r");
+inline constexpr auto is_scalar = marks("+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+inline constexpr auto is_structure = marks("\"[]{}");
+
+inline bool in(const std::array<bool, 256>& table, char c) {
+    return table[static_cast<unsigned char>(c)];
+}
+
+/// The closing quote of a string, or the end. Eight bytes at a time: most strings are short, so wider steps gain
+/// little.
+inline const char* closing_quote(const char* at, const char* end) {
+    while (true) {
+        while (end - at >= 8) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, at, 8);
+            constexpr std::uint64_t ones = 0x0101010101010101ULL;
+            constexpr std::uint64_t tops = 0x8080808080808080ULL;
+            const std::uint64_t quotes = word ^ (ones * '"');
+            const std::uint64_t slashes = word ^ (ones * '\\');
+            if ((((quotes - ones) & ~quotes) | ((slashes - ones) & ~slashes)) & tops) break;
+            at += 8;
+        }
+        while (at < end && *at != '"' && *at != '\\') {
+            ++at;
+        }
+        if (at >= end || *at == '"') return at;
+        at += 2;  // an escape: whatever follows it is not the end
+        if (at >= end) return end;
+    }
+}
+
+}  // namespace scanning
+
+inline char JsonScan::next() {
+    if (state_ != State::good) return '\0';
+    while (at_ < end_ && scanning::in(scanning::is_space, *at_)) ++at_;
+    if (at_ < end_) return *at_;
+    run_out();
+    return '\0';
+}
+
+inline bool JsonScan::take(char wanted) {
+    if (next() != wanted || !good()) return false;
+    ++at_;
+    return true;
+}
+
+inline bool JsonScan::require(char wanted, const char* what) {
+    if (take(wanted)) return true;
+    fail_here(what);
+    return false;
+}
+
+inline bool JsonScan::member(std::string_view& key, bool& first) {
+    if (take('}')) return false;
+    if (!first && !require(',', "a comma or a closing brace")) return false;
+    first = false;
+    if (next() != '"') {
+        fail_here("a key in quotes");
+        return false;
+    }
+    key = string();
+    return good() && require(':', "a colon");
+}
+
+inline bool JsonScan::element(bool& first) {
+    if (take(']')) return false;
+    if (!first && !require(',', "a comma or a closing bracket")) return false;
+    first = false;
+    next();
+    return good();
+}
+
+inline std::string_view JsonScan::string() {
+    if (!require('"', "a string")) return {};
+    const char* const begin = at_;
+    const char* const close = scanning::closing_quote(at_, end_);
+    if (close >= end_) {
+        at_ = end_;
+        run_out();
+        return {};
+    }
+    at_ = close + 1;
+    return {begin, static_cast<std::size_t>(close - begin)};
+}
+
+inline std::string_view JsonScan::value() {
+    const char c = next();
+    if (!good()) return {};
+    if (c == '"') {
+        const char* const begin = at_;
+        string();
+        return good() ? std::string_view(begin, static_cast<std::size_t>(at_ - begin)) : std::string_view();
+    }
+    if (c == '{' || c == '[') return nested();
+    return scalar();
+}
+
+inline std::string_view JsonScan::scalar() {
+    const char* const begin = at_;
+    while (at_ < end_ && scanning::in(scanning::is_scalar, *at_)) ++at_;
+    if (at_ == end_) {  // the rest of a number may still come
+        run_out();
+        return {};
+    }
+    if (at_ == begin) {
+        fail_here("a value");
+        return {};
+    }
+    return {begin, static_cast<std::size_t>(at_ - begin)};
+}
 
 /// A value as text: what stands between the quotes of a string, any other value as it is written.
 std::string_view unquoted(std::string_view value);

@@ -184,7 +184,8 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
     std::vector<Expected> expected;
     bool same_model = false;
     if (options.model) {
-        const std::string why = other_model(*options.model, steps);
+        const std::string why = analysis.device_known ? other_model(*options.model, steps)
+                                                      : "a prediction to hold it against needs --device";
         same_model = why.empty();
         if (!same_model) analysis.account.notes.push_back(why);
     }

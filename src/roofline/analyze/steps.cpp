@@ -94,7 +94,7 @@ std::string kind_of_name(std::string_view raw) {
     if (prompts >= 0 && writing >= 0) return prompts == 0 ? "decode" : writing == 0 ? "prefill" : "mixed";
     if (has(name, "prefill") || has(name, "prompt") || has(name, "extend")) return "prefill";
     if (has(name, "decode") || has(name, "next_token")) return "decode";
-    for (const char* word : {"step", "forward", "iter", "token", "execute_model", "inference", "generate"})
+    for (const char* word : {"step", "forward", "iter", "token", "execute_model", "model_run", "inference", "generate"})
         if (has(name, word)) return "step";
     return {};
 }

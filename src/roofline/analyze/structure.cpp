@@ -366,10 +366,10 @@ Piece::Sort sort_of_kernel(std::string_view kernel) {
 
 Piece::Sort sort_of_operator(std::string_view full_name) {
     const std::string name = lower(full_name);
-    static constexpr std::array<std::string_view, 9> products = {
-        "aten::mm",      "aten::addmm", "aten::linear", "aten::_scaled_mm",
-        "aten::_int_mm", "aten::mv",    "aten::addmv",  "aten::_addmm_activation",
-        "aten::matmul"};
+    static constexpr std::array<std::string_view, 12> products = {
+        "onnx::matmul", "onnx::gemm",   "onnx::fusedmatmul",       "aten::mm",
+        "aten::addmm",  "aten::linear", "aten::_scaled_mm",        "aten::_int_mm",
+        "aten::mv",     "aten::addmv",  "aten::_addmm_activation", "aten::matmul"};
     if (std::find(products.begin(), products.end(), name) != products.end()) return Sort::product;
     if (name.starts_with("triton_")) return sort_of_compiled(name);
     if (holds_any(name, {"grouped_mm", "fused_moe", "moe_forward", "fused_experts"})) return Sort::grouped;
@@ -378,7 +378,7 @@ Piece::Sort sort_of_operator(std::string_view full_name) {
     if (holds_any(name, {"topk"})) return Sort::choose;
     if (holds_any(name, {"softmax"})) return Sort::softmax;
     if (holds_any(name, {"scaled_mm", "gemm"})) return Sort::product;
-    if (holds_any(name, {"rms_norm", "layer_norm", "rmsnorm"})) return Sort::norm;
+    if (holds_any(name, {"rms_norm", "layer_norm", "rmsnorm", "layernormalization"})) return Sort::norm;
     if (name == "aten::embedding" || name == "aten::index_select" || name == "aten::gather") return Sort::embedding;
     if (name == "aten::cat") return Sort::concatenate;
     if (name == "aten::add" || name == "aten::add_") return Sort::add;

@@ -14,6 +14,7 @@
 #include <cctype>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -47,6 +48,24 @@ Category category_of(std::string_view raw) {
     if (text == "gpu_memset" || text == "Memset") return Category::fill;
     if (text == "user_annotation" || text == "UserAnnotation") return Category::annotation;
     return Category::other;
+}
+
+/// Most operators in a trace only look at a tensor differently or allocate one. They start no kernel, so nothing is
+/// lost without them.
+bool starts_nothing(std::string_view name) {
+    static const std::unordered_set<std::string_view> names = {"aten::view",          "aten::as_strided",
+                                                               "aten::empty",         "aten::empty_strided",
+                                                               "aten::transpose",     "aten::t",
+                                                               "aten::slice",         "aten::select",
+                                                               "aten::expand",        "aten::unsqueeze",
+                                                               "aten::squeeze",       "aten::detach",
+                                                               "aten::detach_",       "detach",
+                                                               "aten::alias",         "aten::permute",
+                                                               "aten::resize_",       "aten::_unsafe_view",
+                                                               "aten::result_type",   "aten::empty_like",
+                                                               "aten::lift_fresh",    "aten::narrow",
+                                                               "aten::_reshape_alias"};
+    return name.starts_with("aten::") ? names.contains(name) : name == "detach";
 }
 
 std::vector<std::int64_t> whole_numbers(JsonScan& scan) {
@@ -237,6 +256,7 @@ class Reader {
     }
 
     void operation(const ChromeEvent& event, std::int64_t begin, std::int64_t duration) {
+        if (starts_nothing(unquoted(event.name))) return;
         std::int64_t external = -1;
         key_.assign(event.name);
         for (const auto& [name, value] : event.arguments) {

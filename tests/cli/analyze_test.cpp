@@ -1,0 +1,79 @@
+// The verb as people use it: real traces, wrong questions, broken files.
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "cli/run.hpp"
+#include "cli/schema.hpp"
+#include "places.hpp"
+#include "roofline/io/account_json.hpp"
+
+namespace roofline::cli::testing {
+namespace {
+
+std::string trace(const std::string& name) {
+    return ROOFLINE_SOURCE_DIR "/tests/analyze/data/" + name + ".json.gz";
+}
+
+const std::string llama = trace("hf_llama_1b_h200_torch_profiler");
+
+TEST(Analyze, WritesReportsThatFollowTheSchemaAndCanBeReadBack) {
+    const Schema schema = Schema::published("report.schema.json");
+    for (const std::vector<std::string>& arguments : {std::vector<std::string>{llama},
+                                                      {llama, "--by", "kernel"},
+                                                      {llama, "--model", "llama-3.2-1b"},
+                                                      {trace("two_streams")},
+                                                      {trace("llama_compiled_graphs"), "--by", "group"}}) {
+        std::vector<std::string> command = {"analyze"};
+        command.insert(command.end(), arguments.begin(), arguments.end());
+        command.insert(command.end(), {"--format", "json"});
+        const Answer answer = run(command);
+        ASSERT_EQ(answer.exit_code, 0) << answer.err;
+        const auto found = schema.violations(parsed(answer.out));
+        EXPECT_TRUE(found.empty()) << joined(found);
+        const auto account = io::read_account(answer.out, "report");
+        ASSERT_TRUE(account) << account.error().text;
+        EXPECT_EQ(account->verb, "analyze");
+        EXPECT_FALSE(account->stages.empty());
+    }
+}
+
+TEST(Analyze, HoldsARunAgainstItsPrediction) {
+    const Answer answer = run({"analyze", llama, "--model", "llama-3.2-1b", "--stage", "decode"});
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("against the prediction"), std::string::npos);
+    const Answer other = run({"analyze", llama, "--model", "llama-3.1-70b"});
+    EXPECT_EQ(other.exit_code, 0) << other.err;
+    EXPECT_NE(other.out.find("it is not what ran"), std::string::npos);
+    EXPECT_EQ(other.out.find("against the prediction"), std::string::npos);
+}
+
+TEST(Analyze, WrongQuestionsAreOneLineAndExitCodeTwo) {
+    const std::string made = ::testing::TempDir() + "/roofline_no_trace.txt";
+    std::ofstream(made) << "hello\n";
+    const std::string empty = ::testing::TempDir() + "/roofline_empty.json";
+    std::ofstream(empty).flush();
+    for (const std::vector<std::string>& arguments : {std::vector<std::string>{"analyze", "no-such-file"},
+                                                      {"analyze", made},
+                                                      {"analyze", empty},
+                                                      {"analyze", ROOFLINE_SOURCE_DIR},
+                                                      {"analyze", llama, "--stage", "training"},
+                                                      {"analyze", llama, "--from", "nothing"},
+                                                      {"analyze", llama, "--device", "no-such-device"},
+                                                      {"analyze", llama, "--model", "no-such-model"},
+                                                      {"analyze", llama, "--top", "many"}}) {
+        const Answer answer = run(arguments);
+        EXPECT_EQ(answer.exit_code, 2) << typed(arguments) << answer.out;
+        EXPECT_EQ(answer.out, "");
+        EXPECT_EQ(std::count(answer.err.begin(), answer.err.end(), '\n'), 1) << answer.err;
+    }
+}
+
+TEST(Analyze, ShowsRanksSideBySide) {
+    const Answer answer = run({"analyze", trace("llama_compiled"), trace("two_streams"), "--top", "2"});
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("files side by side"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace roofline::cli::testing
