@@ -239,16 +239,16 @@ TEST(NsightComputeCsv, HostileTablesAreOneLineOrAPartialResult) {
 }
 
 TEST(KernelName, IsWhatPeopleWouldSay) {
-    EXPECT_EQ(short_kernel_name("nvjet_sm90_tst_256x8_64x6_2x1_v_bz_TNT"), "nvjet_sm90_tst_256x8_64x6_2x1_v_bz_TNT");
-    EXPECT_EQ(short_kernel_name("void at::vectorized_gather_kernel<16, long>(char *, char *, T2 *, int, long)"),
+    EXPECT_EQ(spoken_kernel_name("nvjet_sm90_tst_256x8_64x6_2x1_v_bz_TNT"), "nvjet_sm90_tst_256x8_64x6_2x1_v_bz_TNT");
+    EXPECT_EQ(spoken_kernel_name("void at::vectorized_gather_kernel<16, long>(char *, char *, T2 *, int, long)"),
               "vectorized_gather_kernel");
-    EXPECT_EQ(short_kernel_name("void at::vectorized_elementwise_kernel<8, at::<unnamed>::silu_kernel("
-                                "at::TensorIteratorBase &)::[lambda() (instance 1)]>(int)"),
+    EXPECT_EQ(spoken_kernel_name("void at::vectorized_elementwise_kernel<8, at::<unnamed>::silu_kernel("
+                                 "at::TensorIteratorBase &)::[lambda() (instance 1)]>(int)"),
               "vectorized_elementwise_kernel(silu_kernel)");
-    EXPECT_EQ(short_kernel_name("void cutlass::Kernel2<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>(T1::Params)"),
+    EXPECT_EQ(spoken_kernel_name("void cutlass::Kernel2<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>(T1::Params)"),
               "cutlass_80_simt_sgemm_128x32_8x5_nn_align1");
-    EXPECT_EQ(short_kernel_name(""), "(no name)");
-    EXPECT_EQ(short_kernel_name("<<<((("), "<<<(((");
+    EXPECT_EQ(spoken_kernel_name(""), "(no name)");
+    EXPECT_EQ(spoken_kernel_name("<<<((("), "<<<(((");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ std::string grid_label(std::string_view grid) {
 
 std::string record_name(const Counters& launch) {
     const std::string grid = grid_label(launch.grid);
-    return short_kernel_name(launch.kernel) + (grid.empty() ? "" : " [" + grid + "]");
+    return spoken_kernel_name(launch.kernel) + (grid.empty() ? "" : " [" + grid + "]");
 }
 
 bool names_any(std::string_view name, std::initializer_list<std::string_view> words) {
@@ -52,7 +52,7 @@ Kind kind_of(const Counters& launch) {
 
 /// A step of a model begins by looking its tokens up in the embedding.
 bool looks_up_tokens(const Counters& launch) {
-    return names_any(short_kernel_name(launch.kernel), {"gather", "indexselect", "embedding"});
+    return names_any(spoken_kernel_name(launch.kernel), {"gather", "indexselect", "embedding"});
 }
 
 struct Step {

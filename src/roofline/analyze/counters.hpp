@@ -45,7 +45,7 @@ struct Counters {
 };
 
 /// "vectorized_elementwise_kernel(silu_kernel)" of what the compiler made of it; a plain name stays as it is.
-std::string short_kernel_name(std::string_view name);
+std::string spoken_kernel_name(std::string_view name);
 
 /// Records by kernel and grid, stages where steps can be told apart, the device where one is named, clocks and caches
 /// as they were, and the pattern of memory accesses in words.

@@ -32,6 +32,14 @@ std::optional<double> number_of(std::string_view cell) {
     return value;
 }
 
+std::string shown(std::string_view cell) {
+    std::string text(cell.substr(0, 40));
+    for (char& c : text) {
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '.';
+    }
+    return text;
+}
+
 Result<bool> CsvRows::more() {
     if (at_ < window_.size()) return true;
     if (ended_) return false;

@@ -15,6 +15,9 @@ namespace roofline::analyze {
 /// A whole cell that is a finite number; commas between thousands and spaces around it are allowed.
 std::optional<double> number_of(std::string_view cell);
 
+/// The beginning of a cell for a message of one line: what does not print is a dot.
+std::string shown(std::string_view cell);
+
 class CsvRows {
   public:
     explicit CsvRows(Input& input) : input_(input) {}

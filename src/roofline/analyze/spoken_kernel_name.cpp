@@ -51,7 +51,7 @@ std::string_view purpose(std::string_view arguments) {
 
 }  // namespace
 
-std::string short_kernel_name(std::string_view name) {
+std::string spoken_kernel_name(std::string_view name) {
     if (name.starts_with("void ")) name.remove_prefix(5);
     // "<unnamed>::" opens a bracket that is no template's.
     constexpr std::array<std::string_view, 2> unnamed = {"<unnamed>::", "(anonymous namespace)::"};
