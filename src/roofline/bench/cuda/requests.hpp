@@ -1,18 +1,23 @@
 // What the CUDA plugin asks of the kernels: operators one by one (`bench`), and whole steps of a model (`step`).
 //
-// bench   {"device": 0, "backends": ["own", "cublaslt"], "seconds": 0.05, "tasks": [TASK...]}
+// bench   {"device": 0, "backends": ["own", "cublaslt", "cudnn"], "seconds": 0.05, "tasks": [TASK...]}
 //   TASK  {"name", "kind": "gemm", "m", "n", "k", "weight_dtype", "activation_dtype"}       y[m,n] = x[m,k] W[n,k]^T
 //         {"name", "kind": "attention", "stage", "batch", "query_heads", "kv_heads", "head_dim", "context", "tokens",
 //          "kv_dtype"}
 //         {"name", "kind": "norm" | "add_norm" | "activation" | "rotary" | "kv_write" | "add" | "embedding",
 //          "rows", "width", "heads", "kv_heads", "head_dim"}
 //   ->    {"results": [{"name", "backend", "time_s", "low_s", "high_s", "flops", "bytes", "error", "tolerance",
-//                       "repetitions", "buffers"} or {"name", "backend", "problem"}]}
+//                       "repetitions", "buffers", "variant", "tried": [{"variant", "time_s"}]}
+//                      or {"name", "backend", "problem"}]}
 //
-// step    {"stage": "decode" | "prefill", "batch", "tokens", "context", "model": {...}, "weight_dtype", "kv_dtype",
-//          "backends": [...], "launch": ["graph", "eager"]}
-//   ->    {"results": [{"launch", "time_s", "low_s", "high_s", "attention_s", "ffn_s", "other_s", "tokens_per_s",
-//                       "kernels", "bytes", "layers_distinct"}], ...}
+// step    {"device": 0, "stage": "decode" | "prefill", "batch", "tokens", "context", "model": {...}, "weight_dtype",
+//          "kv_dtype", "backends": ["own", "cublaslt", "cudnn"], "launch": ["graph", "graph_serial", "eager"]}
+//   model {"layers", "hidden", "query_heads", "kv_heads", "head_dim", "ffn_width", "vocabulary", "activation": "silu",
+//          "qk_norm": false, "bias": false}
+//   ->    {"results": [{"backend", "launch", "time_s", "low_s", "high_s", "repetitions", "attention_s", "ffn_s",
+//                       "other_s", "tokens_per_s", "kernels", "bytes", "layers_distinct", "ways": [...],
+//                       "check": {"error", "tolerance"} or {"logits": "finite"}}
+//                      or {"backend", "launch", "problem"}]}
 //
 // `context` counts the tokens in the cache when the last new token attends, itself included; so decode attends to
 // `context` keys, and a prefill of `tokens` starts after `context - tokens` cached ones (none where context is less).

@@ -50,7 +50,7 @@ struct Outcome {
     std::vector<std::pair<std::string, double>> tried;  // each variant and its time; 0 where it could not run
 };
 
-/// Backends: "own" and "cublaslt" for products, "own" for the rest.
+/// Backends: "own" and "cublaslt" for products, "own" and "cudnn" for attention, "own" for the rest.
 Outcome run(const Clock& clock, const ProductTask& task, const std::string& backend, double seconds);
 Outcome run(const Clock& clock, const AttentionTask& task, const std::string& backend, double seconds);
 Outcome run(const Clock& clock, const SmallTask& task, const std::string& backend, double seconds);
