@@ -1,5 +1,6 @@
 // The smallest kernel that `roofline bench --plugin` takes: products in fp32 and bf16, one number after another. Build
 // it with  g++ -O2 -shared -fPIC -I include docs/kernel/scalar_kernel.cpp -o scalar_kernel.so
+#include <cstdint>
 #include <cstring>
 #include <roofline_kernel.h>
 
