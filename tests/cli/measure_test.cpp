@@ -55,6 +55,7 @@ TEST(Measure, ATableForPeopleAndADeviceFileBesideIt) {
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
     EXPECT_NE(answer.out.find("memory.read"), std::string::npos) << answer.out;
     EXPECT_FALSE(std::filesystem::exists(folder.path("config")));  // --no-keep
+    EXPECT_TRUE(std::filesystem::exists(folder.path("roof.svg")));
     EXPECT_EQ(run({"predict", "gpt2", folder.path("mine.json")}).exit_code, 0);
 }
 

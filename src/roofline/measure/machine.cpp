@@ -5,10 +5,12 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <numeric>
 #include <sched.h>
 #include <sstream>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -71,6 +73,7 @@ constexpr auto arm_parts = std::to_array<ArmPart>({
 
 std::vector<int> allowed_processors() {
     std::vector<int> result;
+#if defined(__linux__)
     cpu_set_t set;
     CPU_ZERO(&set);
     if (::sched_getaffinity(0, sizeof set, &set) == 0) {
@@ -78,7 +81,11 @@ std::vector<int> allowed_processors() {
             if (CPU_ISSET(static_cast<unsigned>(i), &set)) result.push_back(i);
         }
     }
-    if (result.empty()) result.push_back(0);
+#endif
+    if (result.empty()) {
+        result.resize(std::max(1U, std::thread::hardware_concurrency()));
+        std::iota(result.begin(), result.end(), 0);
+    }
     return result;
 }
 

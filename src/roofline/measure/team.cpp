@@ -27,11 +27,16 @@ void wait_a_little(int turn) {
     if (turn > 2000) ::sched_yield();  // more threads than processors: let the others get there
 }
 
-bool hold_on(int processor) {
+/// Where the system has no way to say so, a thread stays where it likes.
+bool hold_on([[maybe_unused]] int processor) {
+#if defined(__linux__)
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(static_cast<unsigned>(processor), &set);
     return ::pthread_setaffinity_np(::pthread_self(), sizeof set, &set) == 0;
+#else
+    return false;
+#endif
 }
 
 /// How often this thread was taken off its processor so far, of its own will or not.
@@ -81,7 +86,9 @@ struct Team::Shared {
 
     std::vector<std::thread> threads;
     std::vector<Times> times;
+#if defined(__linux__)
     cpu_set_t before{};
+#endif
     unsigned long denormals_before = 0;
     std::atomic<bool> pinned{true};
 
@@ -128,8 +135,10 @@ struct Team::Shared {
 Team::Team(std::vector<int> processors) : shared_(std::make_unique<Shared>()) {
     if (processors.empty()) processors.push_back(0);
     Shared& shared = *shared_;
+#if defined(__linux__)
     CPU_ZERO(&shared.before);
     ::pthread_getaffinity_np(::pthread_self(), sizeof shared.before, &shared.before);
+#endif
     shared.times.resize(processors.size());
     for (std::size_t i = 1; i < processors.size(); ++i) {
         try {
@@ -149,7 +158,9 @@ Team::~Team() {
     }
     shared_->wake.notify_all();
     for (std::thread& thread : shared_->threads) thread.join();
+#if defined(__linux__)
     ::pthread_setaffinity_np(::pthread_self(), sizeof shared_->before, &shared_->before);
+#endif
     restore_denormals(shared_->denormals_before);
 }
 

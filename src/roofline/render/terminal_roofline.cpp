@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t columns = 64;  // of the drawing: four for each doubling of the intensity
 constexpr std::size_t most_rows = 18;
 constexpr double first_intensity = 1.0 / 64.0;
-constexpr double column_step = 1.189207115002721;  // the fourth root of two
+constexpr std::array<double, 4> quarters = {1.0, 1.189207115002721, 1.4142135623730951,
+                                            1.6817928305074292};  // of an octave
 constexpr double row_step = 2.0;
 
 struct Roof {
@@ -71,8 +72,10 @@ std::string terminal_roofline(const Device& device) {
         if (row >= 0 && static_cast<std::size_t>(row) < rows && canvas[static_cast<std::size_t>(row)][column] == ' ')
             canvas[static_cast<std::size_t>(row)][column] = mark;
     };
-    double intensity = first_intensity;
-    for (std::size_t column = 0; column < columns; ++column, intensity *= column_step) {
+    double octave = first_intensity;  // a power of two, so that a ridge at one is met exactly
+    for (std::size_t column = 0; column < columns; ++column) {
+        if (column > 0 && column % quarters.size() == 0) octave *= 2.0;
+        const double intensity = octave * quarters[column % quarters.size()];
         if (memory * intensity < highest) put(column, memory * intensity, '/');
         if (cache_cost > 0.0 && intensity / cache_cost < highest) put(column, intensity / cache_cost, ':');
         for (const Roof& roof : flat) {

@@ -10,6 +10,7 @@
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/names.hpp"
 #include "roofline/io/report_json.hpp"
@@ -24,6 +25,7 @@ namespace {
 
 struct Options {
     OutputOptions output;
+    PlotOptions plot;
     std::string device = "cpu";
     std::string only;
     std::string threads;
@@ -215,7 +217,17 @@ Result<measure::Measured> measured_device(const Options& options) {
     return fail(fmt::format("--device: found \"{}\", expected cpu or cuda:N", options.device));
 }
 
+Result<void> draw(const Options& options, const Device& device) {
+    if (!options.plot.asked()) return {};
+    Account account;
+    account.title = device.title;
+    account.verb = "measure";
+    account.device = device;
+    return options.plot.write(std::vector{account});
+}
+
 Result<int> run(const Options& options) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto measured = measured_device(options);
     if (interrupted != 0) {
         fmt::print(stderr, "roofline: stopped; nothing was written\n");
@@ -226,10 +238,10 @@ Result<int> run(const Options& options) {
     const bool json = options.output.format == "json";
     const bool whole = measured->device.bandwidth(Level::memory) != nullptr;
     const bool names_json = options.output.file.ends_with(".json");
-    if (json || names_json) {
+    if (json || names_json || options.plot.asked()) {
         if (!whole) {
             return fail(
-                fmt::format("--only {}: a device file needs memory.read, which was left out; "
+                fmt::format("--only {}: a device file or a roofline needs memory.read, which was left out; "
                             "--format table or md shows the rest",
                             options.only));
         }
@@ -244,10 +256,12 @@ Result<int> run(const Options& options) {
             return std::unexpected(done.error());
         if (saved) keep(*measured, text, true);
         fmt::print("{}", text);
+        if (auto drawn = draw(options, measured->device); !drawn) return std::unexpected(drawn.error());
         return done;
     }
     if (saved) keep(*measured, text, !json && options.output.file.empty());
     if (auto done = options.output.write(text); !done) return std::unexpected(done.error());
+    if (auto drawn = draw(options, measured->device); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -267,6 +281,7 @@ void measure_verb(Program& program) {
         ->type_name("NAME");
     verb->add_flag("!--no-keep", options->keep, "Do not keep the profile as `this`");
     options->output.add_to(*verb, {"table", "md", "json"});
+    options->plot.add_to(*verb);
     verb->callback([&program, options] { program.action = [options] { return run(*options); }; });
 }
 

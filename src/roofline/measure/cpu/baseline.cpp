@@ -30,7 +30,7 @@ ROOFLINE_MEMORY_LOOPS(sixteen, , 16)
 ROOFLINE_STREAMING_LOOPS(sixteen, , 16, STREAM_STORE, _mm_sfence)
 #endif
 
-#if !defined(__aarch64__)
+#if !(defined(__aarch64__) && defined(__linux__))  // neon.cpp has better ones
 typedef float Floats __attribute__((vector_size(16)));
 typedef double Doubles __attribute__((vector_size(16)));
 #if defined(__x86_64__)
@@ -75,7 +75,7 @@ void baseline_kernels(Kernels& kernels) {
 #if defined(__x86_64__)
     ROOFLINE_ADD_STREAMING_LOOPS(sixteen, called, 16, always);
 #endif
-#if !defined(__aarch64__)
+#if !(defined(__aarch64__) && defined(__linux__))  // neon.cpp has better ones
     kernels.flops.push_back({called, Engine::vector, DType::fp32, 96.0, std::uint64_t{1} << 20U, fp32, always});
     kernels.flops.push_back({called, Engine::vector, DType::fp64, 48.0, std::uint64_t{1} << 20U, fp64, always});
 #endif

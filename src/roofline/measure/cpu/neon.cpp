@@ -3,13 +3,13 @@
 #include "roofline/measure/accumulators.hpp"
 #include "roofline/measure/cpu_kernels.hpp"
 
-#if defined(__aarch64__)
+#if defined(__aarch64__) && defined(__linux__)
 #include <arm_neon.h>
 #include <sys/auxv.h>
 #endif
 
 namespace roofline::measure {
-#if defined(__aarch64__)
+#if defined(__aarch64__) && defined(__linux__)
 namespace {
 
 constexpr std::uint64_t long_enough = std::uint64_t{1} << 20U;
