@@ -11,15 +11,16 @@
 #pragma GCC target("avx2,fma")
 namespace roofline::bench::avx2 {
 
+inline __attribute__((always_inline)) __m256i widened(const std::int8_t* from) {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
+
 inline std::int32_t int8_dot(const std::int8_t* a, const std::int8_t* b, std::int64_t k) {
     __m256i sums[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-    const auto wide = [](const std::int8_t* from) {
-        return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-    };
     std::int64_t at = 0;
     for (; at + 32 <= k; at += 32) {
         for (int i = 0; i < 2; ++i)
-            sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(wide(a + at + 16 * i), wide(b + at + 16 * i)));
+            sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(widened(a + at + 16 * i), widened(b + at + 16 * i)));
     }
     alignas(32) std::int32_t lanes[8];
     _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), _mm256_add_epi32(sums[0], sums[1]));

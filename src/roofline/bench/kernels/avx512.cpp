@@ -22,7 +22,10 @@ inline std::int32_t int8_dot(const std::int8_t* w, const std::int8_t* x, std::in
         products = _mm512_dpbusd_epi32(products, _mm512_xor_si512(_mm512_loadu_si512(x + at), shift), weights);
         excess = _mm512_dpbusd_epi32(excess, shift, weights);
     }
-    std::int32_t total = _mm512_reduce_add_epi32(products) - _mm512_reduce_add_epi32(excess);
+    alignas(64) std::int32_t sums[16];
+    _mm512_store_si512(sums, _mm512_sub_epi32(products, excess));
+    std::int32_t total = 0;
+    for (const std::int32_t sum : sums) total += sum;
     for (; at < k; ++at) total += w[at] * x[at];
     return total;
 }
