@@ -95,7 +95,8 @@ Result<Curves> curves_of(const ask::Grid& grid, std::size_t first, std::size_t l
         point.limit_seconds = number(row[rows->column("decode_limit_s")]);
         // The rate is that of the expected time: the same tokens in less time.
         point.limit_rate = point.limit_seconds > 0.0 ? point.rate * point.seconds / point.limit_seconds : 0.0;
-        point.compute_bound = row[rows->column("decode_bound")] == "compute";
+        point.bound = row[rows->column("decode_bound")];
+        point.compute_bound = point.bound == "compute";
         point.fits = row[fits] != "no" && row[fits] != "false" && row[fits] != "0";
         if (result.along == "batch" && number(row[largest]) > 0.0) curve.largest = number(row[largest]);
         curve.points.push_back(point);

@@ -53,9 +53,9 @@ std::string resources_chart(const decide::Advice& advice) {
     return tornado_chart(
         std::move(bars),
         fmt::format("What twice as much of it buys: {} on {}", advice.scenario.model_name, advice.scenario.device.name),
-        fmt::format("times better {}; now {}",
-                    advice.goal == Goal::cost ? "cost of an output token" : in_words(advice.goal),
-                    advice.goal == Goal::cost ? "1" : render::time(advice.asked.of(advice.goal).expected)));
+        advice.goal == Goal::cost ? "times less cost of an output token"
+                                  : fmt::format("times better {}; now {}", in_words(advice.goal),
+                                                render::time(advice.asked.of(advice.goal).expected)));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::string_view style_sheet() {
 .hollow.g-attention{stroke:#0072b2}.hollow.g-ffn{stroke:#d55e00}.hollow.g-moe{stroke:#b5588f}.hollow.g-embedding{stroke:#8a7a00}.hollow.g-head{stroke:#008a64}.hollow.g-norm{stroke:#c78a00}.hollow.g-communication{stroke:#3fa5de}.hollow.g-other{stroke:#6e7781}
 .fill.s0{fill:#0072b2}.fill.s1{fill:#d55e00}.fill.s2{fill:#008a64}.fill.s3{fill:#b5588f}.fill.s4{fill:#e69f00}.fill.s5{fill:#3fa5de}.fill.s6{fill:#8a7a00}.fill.s7{fill:#6e7781}
 .stroke.s0{stroke:#0072b2}.stroke.s1{stroke:#d55e00}.stroke.s2{stroke:#008a64}.stroke.s3{stroke:#b5588f}.stroke.s4{stroke:#e69f00}.stroke.s5{stroke:#3fa5de}.stroke.s6{stroke:#8a7a00}.stroke.s7{stroke:#6e7781}
-@media (prefers-color-scheme:dark){text{fill:#e6edf3}.subtitle,.axis-name,.note,.soft{fill:#9aa4af}.inverse{fill:#0d1117}.paper{fill:#0d1117}.plot{fill:#11161d}
+@media screen and (prefers-color-scheme:dark){text{fill:#e6edf3}.subtitle,.axis-name,.note,.soft{fill:#9aa4af}.inverse{fill:#0d1117}.paper{fill:#0d1117}.plot{fill:#11161d}
 .grid{stroke:#262d36}.grid-minor{stroke:#1a2028}.axis{stroke:#9aa4af}.halo{stroke:#11161d}.roof{stroke:#e6edf3}.roof-unused{stroke:#6e7781}.ridge,.gap{stroke:#9aa4af}.leader{stroke:#6e7781}
 .memory-region{fill:#4aa8e0;fill-opacity:.1}.compute-region{fill:#f0803c;fill-opacity:.1}.memory-word{fill:#6dbcf0}.compute-word{fill:#f59a62}
 .mark,.bar{stroke:#0d1117}.whole{stroke:#e6edf3}.dot{fill:#e6edf3}.mark-line{stroke:#e6edf3}.good{fill:#2fc79a}.bad{fill:#f0803c}

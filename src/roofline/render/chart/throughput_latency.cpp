@@ -107,9 +107,9 @@ std::string throughput_latency_chart(const std::vector<LoadCurve>& curves, const
             if (!drawable(point)) continue;
             const Point at = frame.at(point.seconds, point.rate);
             svg.open_at(at, "point");
-            svg.tooltip(fmt::format("{}\n{} {}\n{} between tokens, {} tokens/s, held back by {}{}", curves[i].name,
-                                    along, grouped(point.along), render::time(Seconds(point.seconds)),
-                                    plain(point.rate), point.compute_bound ? "compute" : "memory",
+            svg.tooltip(fmt::format("{}\n{} {}\n{} between tokens, {} tokens/s{}{}{}", curves[i].name, along,
+                                    grouped(point.along), render::time(Seconds(point.seconds)), plain(point.rate),
+                                    point.bound.empty() ? "" : ", held back by ", point.bound,
                                     point.fits ? "" : "\ndoes not fit in memory"));
             svg.circle({0.0, 0.0}, 4.0, point.fits ? fmt::format("mark fill {}", colour) : "mark g-other hollow");
             if (point.compute_bound && !turned) draw_mark(svg, Shape::diamond, 8.0, "whole");

@@ -15,6 +15,7 @@ struct LoadPoint {
     double limit_rate = 0.0;
     bool compute_bound = false;
     bool fits = true;
+    std::string bound = {};  // what holds it back, in a word; empty: not told
 };
 
 struct LoadCurve {
