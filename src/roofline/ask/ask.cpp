@@ -1,6 +1,5 @@
 #include "roofline/ask/ask.hpp"
 
-#include <array>
 #include <functional>
 #include <optional>
 
@@ -121,6 +120,7 @@ Result<Answer> answer_plan(Asked asked) {
     return Answer{io::dump(plans_json(*plans, asked.run)), exit};
 }
 
+#ifndef ROOFLINE_WITHOUT_SWEEP  // the page asks for one point after another and is a smaller download without it
 Result<Answer> answer_sweep(Asked asked) {
     SweepOptions options;
     Form form;
@@ -134,6 +134,7 @@ Result<Answer> answer_sweep(Asked asked) {
     if (!rows) return std::unexpected(rows.error());
     return Answer{std::move(*rows), 0};
 }
+#endif
 
 Result<std::string> named(const Asked& asked, const char* what) {
     std::string name;
@@ -203,7 +204,9 @@ Result<Answer> answer_options(Asked) {
     PredictOptions predict_options;
     AdviseOptions advise_options;
     PlanOptions plan_options;
+#ifndef ROOFLINE_WITHOUT_SWEEP
     SweepOptions sweep_options;
+#endif
     OrderedJson json = {{"schema", "roofline.options/1"}, {"verbs", OrderedJson::object()}};
     const auto describe = [&](const char* verb, auto& options) {
         Form form;
@@ -215,7 +218,9 @@ Result<Answer> answer_options(Asked) {
     describe("predict", predict_options);
     describe("advise", advise_options);
     describe("plan", plan_options);
+#ifndef ROOFLINE_WITHOUT_SWEEP
     describe("sweep", sweep_options);
+#endif
     return Answer{io::dump(json), 0};
 }
 
@@ -223,17 +228,14 @@ struct Verb {
     std::string_view name;
     Result<Answer> (*answer)(Asked);
 };
-constexpr std::array<Verb, 11> verbs = {{{"predict", answer_predict},
-                                         {"explain", answer_explain},
-                                         {"advise", answer_advise},
-                                         {"plan", answer_plan},
-                                         {"sweep", answer_sweep},
-                                         {"model", answer_model},
-                                         {"device", answer_device},
-                                         {"models", answer_models},
-                                         {"devices", answer_devices},
-                                         {"account", answer_account},
-                                         {"options", answer_options}}};
+constexpr Verb verbs[] = {
+    {"predict", answer_predict}, {"explain", answer_explain}, {"advise", answer_advise}, {"plan", answer_plan},
+#ifndef ROOFLINE_WITHOUT_SWEEP
+    {"sweep", answer_sweep},
+#endif
+    {"model", answer_model},     {"device", answer_device},   {"models", answer_models}, {"devices", answer_devices},
+    {"account", answer_account}, {"options", answer_options},
+};
 
 std::optional<std::vector<std::byte>> decode_base64(std::string_view text) {
     std::vector<std::byte> bytes;
