@@ -165,7 +165,9 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
             // A library may lack a type on some processors; it may not be wrong.
             EXPECT_EQ(outcome.problem.find("wrong"), std::string::npos)
                 << backend->name() << " " << task.name << ": " << outcome.problem;
-            if (backend->name() == "own") EXPECT_EQ(outcome.problem, "") << task.name;
+            if (backend->name() == "own") {
+                EXPECT_EQ(outcome.problem, "") << task.name;
+            }
         }
     }
 }
