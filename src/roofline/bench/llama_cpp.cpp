@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <optional>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@ namespace {
 
 /// What node runs: prefill of a prompt, then single tokens after a short one, as llama-bench does it.
 constexpr const char* node_program = R"js(
-const [modules, gguf, prompt, generate, threads, repetitions] = process.argv.slice(1);
+const [modules, gguf, prompt, generate, threads, repetitions] = process.argv.slice(2);
 const { readFileSync } = await import("node:fs");
 const { pathToFileURL } = await import("node:url");
 const folder = `${modules}/node-llama-cpp`;
@@ -77,7 +78,42 @@ bool on_path(const std::string& program) {
 struct Output {
     int code = -1;
     std::string text;
-    std::string last_error;  // last line of what it complained about
+    std::string complaint;  // the line of what it printed to stderr that says most
+};
+
+/// Of several lines the first that names an error, else the last.
+std::string telling_line(const std::string& text) {
+    std::string last;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const std::string line = text.substr(begin, end - begin);
+        if (line.find("rror") != std::string::npos) return line;
+        if (!line.empty()) last = line;
+        begin = end + 1;
+    }
+    return last;
+}
+
+/// A program text for node in a file of its own, gone when this ends: what is handed over by -e reaches the processes
+/// that node-llama-cpp starts to try its libraries, and stops them.
+class ScriptFile {
+  public:
+    ScriptFile() : path_((std::filesystem::temp_directory_path() / "roofline-XXXXXX.mjs").string()) {
+        const int file = ::mkstemps(path_.data(), 4);
+        if (file < 0) return;
+        const std::string_view text = node_program;
+        written_ = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+        ::close(file);
+    }
+    ScriptFile(const ScriptFile&) = delete;
+    ScriptFile& operator=(const ScriptFile&) = delete;
+    ~ScriptFile() { ::unlink(path_.c_str()); }
+    bool written() const { return written_; }
+    const std::string& path() const { return path_; }
+
+  private:
+    std::string path_;
+    bool written_ = false;
 };
 
 /// Runs a program without a shell and keeps what it printed.
@@ -109,9 +145,7 @@ Result<Output> run_program(const std::vector<std::string>& words) {
         return text;
     };
     output.text = content(out);
-    std::string complaint = content(err);
-    while (!complaint.empty() && complaint.back() == '\n') complaint.pop_back();
-    output.last_error = complaint.substr(complaint.rfind('\n') + 1);
+    output.complaint = telling_line(content(err));
     if (failed != 0) return std::unexpected(Problem{fmt::format("{} cannot be started", words[0]), true});
     return output;
 }
@@ -153,6 +187,7 @@ Result<LlamaAnswer> read_llama_bench(std::string_view text, std::string_view fil
 
 Result<LlamaAnswer> run_llama_cpp(const LlamaQuestion& question) {
     std::vector<std::string> words;
+    std::optional<ScriptFile> script;
     const std::string module = question.node_modules + "/node-llama-cpp/package.json";
     if (on_path("llama-bench")) {
         words = {"llama-bench",
@@ -171,10 +206,10 @@ Result<LlamaAnswer> run_llama_cpp(const LlamaQuestion& question) {
     } else if (!question.node_modules.empty()) {
         if (!std::filesystem::exists(module)) return fail(fmt::format("--node-modules: {} is not there", module));
         if (!on_path("node")) return std::unexpected(Problem{"node is not on PATH", true});
+        script.emplace();
+        if (!script->written()) return fail(fmt::format("{}: cannot be written", script->path()));
         words = {"node",
-                 "--input-type=module",
-                 "-e",
-                 node_program,
+                 script->path(),
                  std::filesystem::absolute(question.node_modules).string(),
                  std::filesystem::absolute(question.gguf).string(),
                  std::to_string(question.prompt),
@@ -190,7 +225,7 @@ Result<LlamaAnswer> run_llama_cpp(const LlamaQuestion& question) {
     if (!output) return std::unexpected(output.error());
     if (output->code != 0) {
         return fail(fmt::format("{} ended with {}: {}", words[0], output->code,
-                                output->last_error.empty() ? "no reason given" : output->last_error));
+                                output->complaint.empty() ? "no reason given" : output->complaint));
     }
     // Engines like to print a line or two before the answer.
     const std::size_t begin = output->text.find("[{");
