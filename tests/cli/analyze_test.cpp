@@ -48,6 +48,23 @@ TEST(Analyze, HoldsARunAgainstItsPrediction) {
     EXPECT_EQ(other.out.find("against the prediction"), std::string::npos);
 }
 
+// The same two layers, once compiled with shapes and once inside graphs without: the model's work takes the place of
+// shapes. Projections of 2 x 128 tokens: 2 * 256 * 1024 * (1024 + 256 + 256) * 2 layers.
+TEST(Analyze, KernelsInGraphsTakeTheirWorkFromTheModel) {
+    const Answer answer = run({"analyze", trace("llama_compiled_graphs"), "--model",
+                               ROOFLINE_SOURCE_DIR "/tests/analyze/data/llama_small_config.json", "--batch", "2",
+                               "--prompt", "128", "--format", "json"});
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    const Json report = parsed(answer.out);
+    EXPECT_GT(report["analysis"]["inferred_s"].get<double>(), 0.9 * report["analysis"]["kernel_s"].get<double>());
+    double flops = 0.0;
+    for (const Json& record : report["stages"][0]["records"]) {
+        if (record["name"] == "layers.attention.qkv") flops = record["flops"].get<double>();
+    }
+    EXPECT_DOUBLE_EQ(flops, 2.0 * 256 * 1024 * 1536 * 2);
+    EXPECT_FALSE(report["analysis"]["joined"].empty());
+}
+
 TEST(Analyze, WrongQuestionsAreOneLineAndExitCodeTwo) {
     const std::string made = ::testing::TempDir() + "/roofline_no_trace.txt";
     std::ofstream(made) << "hello\n";

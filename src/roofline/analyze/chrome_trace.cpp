@@ -35,14 +35,19 @@ void scan_arguments(JsonScan& scan, ChromeEvent& event) {
 }
 
 /// One event; whether it is whole shows in the scan.
-void scan_event(JsonScan& scan, ChromeEvent& event) {
+void scan_event(JsonScan& scan, ChromeEvent& event, const ChromeReader& reader) {
     clear(event);
     if (!scan.open_object()) return;
     bool first = true;
     std::string_view key;
     while (scan.member(key, first)) {
         if (key == "args") {
-            scan_arguments(scan, event);
+            const bool told = !event.name.empty() && !event.category.empty();
+            if (told && reader.wants_arguments && !reader.wants_arguments(event)) {
+                scan.value();
+            } else {
+                scan_arguments(scan, event);
+            }
             continue;
         }
         const std::string_view value = scan.value();
@@ -172,7 +177,7 @@ class Windows {
                     }
                     return;
                 }
-                scan_event(scan, event_);
+                scan_event(scan, event_, reader_);
                 if (!scan.good()) return;
                 fresh_ = false;
                 ++end_.events;

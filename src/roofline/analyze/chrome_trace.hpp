@@ -35,6 +35,9 @@ struct ChromeEvent {
 
 struct ChromeReader {
     std::function<void(const ChromeEvent&)> event;
+    /// Asked when arguments come and name and category are known: most events of a trace are of no use to anyone, and
+    /// arguments are most of an event. Empty: always.
+    std::function<bool(const ChromeEvent&)> wants_arguments;
     std::function<void(std::string_view key, std::string_view value)> header;  // of the outer object, but its events
     std::function<void(double)> progress;
 };

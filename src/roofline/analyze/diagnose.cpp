@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/analyze/text.hpp"
 #include "roofline/render/numbers.hpp"
 
 namespace roofline::analyze {
@@ -83,7 +84,7 @@ class Stage {
             return;
         }
         say(fmt::format("{} is launch-bound: {} of the time passes between {} kernels of {} on average", stage_.name,
-                        of_wall(went_.idle_launch), render::grouped(count),
+                        of_wall(went_.idle_launch), counted(count),
                         render::time(count > 0.0 ? busy / count : Seconds{})),
             fmt::format(
                 "the device was idle {} of {} a step and the host had not asked for the next kernel yet in {} of that",
@@ -152,7 +153,7 @@ class Stage {
         });
         if (analysis_.layers <= 0.0 || small.count < 4.0 * analysis_.layers) return;
         say(fmt::format("{}: {} goes into {} element-wise kernels, {} in every layer", stage_.name, of_wall(small.time),
-                        render::grouped(small.count), render::plain(small.count / analysis_.layers)),
+                        counted(small.count), counted(small.count / analysis_.layers)),
             fmt::format("they take {} and, reading and writing once what they do, could take {}",
                         render::time(small.time), render::time(small.attainable)),
             "launch",
@@ -166,13 +167,13 @@ class Stage {
         if (expand.time.value > 0.0) {
             say(fmt::format("{}: keys and values are expanded to all heads before the product", stage_.name),
                 fmt::format("{} copies a step move {} to write what grouped-query attention would share",
-                            render::plain(expand.count), render::bytes(expand.memory + expand.chip)),
+                            counted(expand.count), render::bytes(expand.memory + expand.chip)),
                 "attention_kernel", "an attention kernel that knows about groups of heads", expand.time);
         }
         if (core.time.value <= 0.0 || core.attainable / core.time > 0.5) return;
         say(fmt::format("{}: attention runs at {} of what the device can do", stage_.name,
                         render::percent(core.attainable / core.time)),
-            fmt::format("{} cores take {} a step; their keys, values and scores need {}", render::plain(core.count),
+            fmt::format("{} cores take {} a step; their keys, values and scores need {}", counted(core.count),
                         render::time(core.time), render::time(core.attainable)),
             "attention_kernel",
             stage_.name.starts_with("decode") ? "a kernel that splits the context over the device (flash decoding)"
@@ -201,8 +202,8 @@ class Stage {
             const Seconds time = record.times.measured.value_or(Seconds{});
             if (each < 2.0 || time.value <= 0.0 || record.times.attainable / time > 0.6) continue;
             say(fmt::format("{}: the projections of attention are {} products a layer, at {} of what the device can do",
-                            stage_.name, render::plain(each), render::percent(record.times.attainable / time)),
-                fmt::format("{} of {} each; together they read {}", render::grouped(record.count),
+                            stage_.name, counted(each), render::percent(record.times.attainable / time)),
+                fmt::format("{} of {} each; together they read {}", counted(record.count),
                             render::time(time / record.count), render::bytes(record.work.at(Level::memory))),
                 "launch", "one product for queries, keys and values (engines do this)", time - record.times.attainable);
         }

@@ -28,12 +28,6 @@ std::string line(const std::string& text, const TextOptions& options) {
     return options.markdown ? "- " + text + "\n" : "  " + text + "\n";
 }
 
-/// Counts are whole unless they are means.
-std::string counted(double value) {
-    return value == static_cast<double>(static_cast<std::int64_t>(value)) ? render::grouped(value)
-                                                                          : render::plain(value);
-}
-
 /// What holds a record back under the ceilings that were measured; short kernels far from any of them are held by their
 /// own start.
 std::string_view held_by(const Record& record, const Roofs& roofs) {
@@ -264,6 +258,11 @@ void faster_than_limit(const AccountStage& stage, std::vector<std::string>& line
 }
 
 }  // namespace
+
+std::string counted(double value) {
+    return value == static_cast<double>(static_cast<std::int64_t>(value)) ? render::grouped(value)
+                                                                          : render::plain(value);
+}
 
 std::vector<AccountStage> cut(const Analysis& analysis, const std::string& by) {
     if (by == "operator" && !analysis.by_operator.empty()) return analysis.by_operator;

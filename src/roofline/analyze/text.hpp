@@ -22,6 +22,9 @@ std::string analysis_csv(const std::vector<Analysis>& analyses, const TextOption
 /// Several ranks of one run, side by side.
 std::string ranks_text(const std::vector<Analysis>& analyses, const TextOptions& options);
 
+/// A count: whole unless it is a mean.
+std::string counted(double value);
+
 /// The stages of an analysis cut as asked.
 std::vector<AccountStage> cut(const Analysis& analysis, const std::string& by);
 

@@ -124,6 +124,12 @@ std::vector<std::string> texts(std::string_view text) {
     return result;
 }
 
+bool wants_arguments(const ChromeEvent& event) {
+    const Category category = category_of(event.category);
+    if (category == Category::other) return false;
+    return category != Category::operation || !starts_nothing(unquoted(event.name));
+}
+
 class Reader {
   public:
     explicit Reader(Timeline& timeline) : timeline_(timeline) {}
@@ -359,6 +365,7 @@ Result<Analysis> read(Input& input, const Options& options) {
     Reader reader(timeline);
     const auto end = read_chrome_trace(
         input, {.event = [&](const ChromeEvent& event) { reader.event(event); },
+                .wants_arguments = wants_arguments,
                 .header = [&](std::string_view key, std::string_view value) { reader.header(key, value); },
                 .progress = options.progress});
     if (!end) return std::unexpected(end.error());

@@ -105,9 +105,10 @@ class Reader {
 Result<Analysis> read(Input& input, const Options& options) {
     Timeline timeline;
     Reader reader(timeline);
-    const auto end = read_chrome_trace(
-        input,
-        {.event = [&](const ChromeEvent& event) { reader.event(event); }, .header = {}, .progress = options.progress});
+    const auto end = read_chrome_trace(input, {.event = [&](const ChromeEvent& event) { reader.event(event); },
+                                               .wants_arguments = {},
+                                               .header = {},
+                                               .progress = options.progress});
     if (!end) return std::unexpected(end.error());
     if (timeline.operations.empty()) {
         return fail(fmt::format("{}: {} events, but none is a node that ran; profile a session that runs the model",

@@ -1,0 +1,39 @@
+// data/nsys_small.sqlite: the tables of an export, filled by hand with Python's sqlite3: two steps of four kernels of
+// 4 us, 10 us apart, named "decode 0" and "decode"; one copy of 4 kB on a stream of its own; an H200.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "places.hpp"
+#include "roofline/analyze/format.hpp"
+
+namespace roofline::analyze {
+namespace {
+
+TEST(Nsys, ReadsKernelsCopiesAndRanges) {
+    auto input = open_input(ROOFLINE_SOURCE_DIR "/tests/analyze/data/nsys_small.sqlite");
+    ASSERT_TRUE(input) << input.error().text;
+    const auto analysis = analyze(*input, {});
+    if (!analysis && analysis.error().unavailable) GTEST_SKIP() << analysis.error().text;
+    ASSERT_TRUE(analysis) << analysis.error().text;
+    EXPECT_EQ(analysis->format, "Nsight Systems export");
+    EXPECT_EQ(std::llround(analysis->kernel_time.value * 1e9), 32'000);
+    EXPECT_EQ(analysis->account.device.name, "h200-sxm");
+    ASSERT_EQ(analysis->streams.size(), 2U);
+    EXPECT_EQ(analysis->steps.size(), 2U);
+    EXPECT_EQ(analysis->explained_time.value, 0.0);  // no shapes
+    EXPECT_FALSE(analysis->account.notes.empty());
+    // Stream 7: idle is all but the kernels, from the copy's begin to the last kernel's end.
+    const StreamTime& stream = analysis->streams[0];
+    EXPECT_EQ(std::llround(stream.idle.value * 1e9), std::llround(stream.wall.value * 1e9) - 32'000);
+}
+
+TEST(Nsys, ADatabaseOfSomethingElseIsOneLine) {
+    Input input = Input::from_memory("packed", std::string("SQLite format 3\0 and more", 25));
+    const auto analysis = analyze(input, {});
+    ASSERT_FALSE(analysis);
+    EXPECT_NE(analysis.error().text.find("plain file"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace roofline::analyze
