@@ -25,7 +25,9 @@ std::string heading(const std::string& title, const TextOptions& options) {
 }
 
 std::string line(const std::string& text, const TextOptions& options) {
-    return options.markdown ? "- " + text + "\n" : "  " + text + "\n";
+    if (!options.markdown) return "  " + text + "\n";
+    const std::size_t begin = text.find_first_not_of(' ');  // what is indented belongs to the line above
+    return (begin > 0 && begin != std::string::npos ? "  - " + text.substr(begin) : "- " + text) + "\n";
 }
 
 /// What holds a record back under the ceilings that were measured; short kernels far from any of them are held by their
