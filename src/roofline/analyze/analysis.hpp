@@ -92,6 +92,7 @@ struct Analysis {
     std::vector<Unexplained> unattributed;
     std::vector<std::string> memory_notes;  // what counters say about how memory was used
     std::vector<Joined> joined;             // with a prediction to hold it against
+    bool counted_bytes = false;             // bytes of the cache are all that it gave, those of memory among them
     bool device_known = false;              // false: no ceilings, so no percentages
     bool partial = false;                   // the file was cut off; a note says where
     double events = 0.0;

@@ -314,6 +314,7 @@ Result<Analysis> analysis_of(const std::vector<Counters>& launches, const Option
     analysis.account.notes.push_back(
         "bytes are those that really moved, so limit is the time of this traffic: fewer bytes would lower it");
     analysis.streams.push_back(stream);
+    analysis.counted_bytes = true;
     analysis.kernel_time = stream.wall;
     analysis.explained_time = stream.attributed;
     analysis.events = static_cast<double>(launches.size());

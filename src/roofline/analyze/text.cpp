@@ -90,7 +90,7 @@ Table record_table(const AccountStage& stage, const Analysis& analysis, const Te
                      {"share"},
                      {"FLOPs"},
                      {"memory"},
-                     {"on chip"},
+                     {analysis.counted_bytes ? "from L2" : "on chip"},
                      {"FLOP/B"},
                      {"bound", Align::left},
                      {"of limit"},
@@ -111,21 +111,21 @@ Table record_table(const AccountStage& stage, const Analysis& analysis, const Te
         const bool explained = record.kind != Kind::unattributed && record.kind != Kind::idle;
         const Bytes links = record.work.at(Level::peer) + record.work.at(Level::host) + record.work.at(Level::network);
         const Bytes memory = record.work.at(Level::memory) + links;
-        table.rows.push_back(
-            {shortened(record.name, 58) + (is_inferred(analysis, record.name) ? " ~" : ""),
-             record.kind == Kind::idle ? "" : counted(record.count), render::time(measured(record)),
-             render::percent(share(measured(record), wall)), explained ? render::flops(record.work.flops) : "",
-             explained ? render::bytes(memory) : "", explained ? render::bytes(record.work.at(Level::cache)) : "",
-             explained ? render::intensity(
-                             intensity(record.work.flops, record.work.at(Level::memory) + record.work.at(Level::cache)))
-                       : "",
-             record.kind == Kind::idle           ? "waiting"
-             : record.kind == Kind::unattributed ? "unknown"
-             : analysis.device_known             ? std::string(held_by(record, roofs))
-                                                 : "-",
-             explained ? of(record.times.limit, measured(record)) : "",
-             explained ? of(record.times.attainable, measured(record)) : "",
-             explained && analysis.device_known ? render::time(headroom(record)) : ""});
+        const Bytes touched =
+            record.work.at(Level::memory) + (analysis.counted_bytes ? Bytes{} : record.work.at(Level::cache));
+        table.rows.push_back({shortened(record.name, 58) + (is_inferred(analysis, record.name) ? " ~" : ""),
+                              record.kind == Kind::idle ? "" : counted(record.count), render::time(measured(record)),
+                              render::percent(share(measured(record), wall)),
+                              explained ? render::flops(record.work.flops) : "", explained ? render::bytes(memory) : "",
+                              explained ? render::bytes(record.work.at(Level::cache)) : "",
+                              explained ? render::intensity(intensity(record.work.flops, touched)) : "",
+                              record.kind == Kind::idle           ? "waiting"
+                              : record.kind == Kind::unattributed ? "unknown"
+                              : analysis.device_known             ? std::string(held_by(record, roofs))
+                                                                  : "-",
+                              explained ? of(record.times.limit, measured(record)) : "",
+                              explained ? of(record.times.attainable, measured(record)) : "",
+                              explained && analysis.device_known ? render::time(headroom(record)) : ""});
     }
     if (!analysis.device_known) {
         for (const char* column : {"bound", "of limit", "of attainable", "could win"}) table.drop(column);
@@ -353,7 +353,7 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
     const auto stages = cut(analysis, options.by);
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const AccountStage& stage = stages[i];
-        if (!wanted(stage, options)) continue;
+        if (!wanted(stage, options) || stage.records.empty()) continue;
         text += heading(
             fmt::format("{}, {} a step", stage.name, render::time(stage.times.measured.value_or(Seconds{}))), options);
         Record rest;
@@ -366,7 +366,7 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
         }
         text += line(group_line(account.stages[i]), options);
         if (i < analysis.time_went.size()) text += line(went_line(analysis.time_went[i]), options);
-        text += line(roles_line(stage), options);
+        if (!analysis.counted_bytes) text += line(roles_line(stage), options);
         if (!analysis.inferred.empty()) text += line("~ FLOPs and bytes are the model's, not the file's", options);
         std::vector<std::string> lines;
         faster_than_limit(stage, lines);
