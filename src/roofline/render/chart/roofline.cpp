@@ -210,8 +210,7 @@ std::string slope_name(const Device& device, const Slope& slope) {
 
 void draw_slope_names(Svg& svg, Drawing& drawing) {
     const Frame& frame = drawing.frame;
-    for (std::size_t i = 0; i < drawing.ceilings.size(); ++i) {
-        const Ceiling& ceiling = drawing.ceilings[i];
+    for (const Ceiling& ceiling : drawing.ceilings) {
         const Device& device = drawing.accounts[ceiling.account].device;
         for (const Slope& slope : ceiling.slopes) {
             const auto line = slope_line(frame, slope.limit, highest(ceiling.roofs, false));
@@ -240,8 +239,7 @@ void draw_slope_names(Svg& svg, Drawing& drawing) {
 
 void draw_roof_names(Svg& svg, Drawing& drawing) {
     const Frame& frame = drawing.frame;
-    for (std::size_t i = 0; i < drawing.ceilings.size(); ++i) {
-        const Ceiling& ceiling = drawing.ceilings[i];
+    for (const Ceiling& ceiling : drawing.ceilings) {
         for (const ComputeRoof& roof : ceiling.roofs) {
             std::string words = fmt::format("{} {}/s", roof.name(), flops(Flops(roof.limit)));
             if (!drawing.one_machine()) words = drawing.accounts[ceiling.account].device.name + " " + words;
@@ -268,8 +266,7 @@ void draw_ridges(Svg& svg, Drawing& drawing) {
     const Frame& frame = drawing.frame;
     double lift = 0.0;
     std::set<std::string> said;
-    for (std::size_t i = 0; i < drawing.ceilings.size(); ++i) {
-        const Ceiling& ceiling = drawing.ceilings[i];
+    for (const Ceiling& ceiling : drawing.ceilings) {
         if (ceiling.main == nullptr || !(ceiling.memory() > 0.0)) continue;
         for (const ComputeRoof& roof : ceiling.roofs) {
             if (!drawing.bold(ceiling, roof)) continue;
@@ -305,15 +302,15 @@ void draw_ridges(Svg& svg, Drawing& drawing) {
 }
 
 /// The roof above a point: of the engine and type it ran on, at its intensity.
-double roof_above(const Spot& spot, const Account& account, bool attainable) {
-    const Roofs roofs = attainable ? attainable_roofs(account.device) : limit_roofs(account.device);
-    return roof_at(roofs, spot.record->work.engine, spot.record->work.type, FlopsPerByte(spot.intensity)).value;
+double roof_above(const Spot& spot, const Account& account) {
+    const Work& work = spot.record->work;
+    return roof_at(limit_roofs(account.device), work.engine, work.type, FlopsPerByte(spot.intensity)).value;
 }
 
 void draw_gaps(Svg& svg, Drawing& drawing) {
     for (const Spot& spot : drawing.found.spots) {
         if (spot.share < least_share_named) continue;
-        const double roof = roof_above(spot, drawing.accounts[spot.account], false);
+        const double roof = roof_above(spot, drawing.accounts[spot.account]);
         if (!std::isfinite(roof) || !(roof > spot.rate)) continue;
         const Point top = drawing.frame.at(spot.intensity, roof);
         const Point mark = drawing.frame.at(spot.intensity, spot.rate);
@@ -363,11 +360,11 @@ void draw_points(Svg& svg, Drawing& drawing) {
         const bool named = spot.share >= least_share_named;
         std::string words = short_name(spot.record->name);
         if (drawing.options.gaps && named) {
-            const double roof = roof_above(spot, drawing.accounts[spot.account], false);
+            const double roof = roof_above(spot, drawing.accounts[spot.account]);
             if (std::isfinite(roof)) words += fmt::format(" {:.0f}%", 100.0 * spot.rate / roof);
         }
         // Where many reports lie over each other, their sums are named and the rest is for the mouse.
-        if (named && (!several || drawing.accounts.size() <= 2)) {
+        if (named && drawing.accounts.size() <= 2) {
             labels.push_back({drawing.frame.at(spot.intensity, spot.rate), radius_of(spot.share), words, small_size,
                               spot.share, false});
             owners.push_back(&spot);
