@@ -111,21 +111,19 @@ Table record_table(const AccountStage& stage, const Analysis& analysis, const Te
         const bool explained = record.kind != Kind::unattributed && record.kind != Kind::idle;
         const Bytes links = record.work.at(Level::peer) + record.work.at(Level::host) + record.work.at(Level::network);
         const Bytes memory = record.work.at(Level::memory) + links;
-        const Bytes touched =
-            record.work.at(Level::memory) + (analysis.counted_bytes ? Bytes{} : record.work.at(Level::cache));
-        table.rows.push_back({shortened(record.name, 58) + (is_inferred(analysis, record.name) ? " ~" : ""),
-                              record.kind == Kind::idle ? "" : counted(record.count), render::time(measured(record)),
-                              render::percent(share(measured(record), wall)),
-                              explained ? render::flops(record.work.flops) : "", explained ? render::bytes(memory) : "",
-                              explained ? render::bytes(record.work.at(Level::cache)) : "",
-                              explained ? render::intensity(intensity(record.work.flops, touched)) : "",
-                              record.kind == Kind::idle           ? "waiting"
-                              : record.kind == Kind::unattributed ? "unknown"
-                              : analysis.device_known             ? std::string(held_by(record, roofs))
-                                                                  : "-",
-                              explained ? of(record.times.limit, measured(record)) : "",
-                              explained ? of(record.times.attainable, measured(record)) : "",
-                              explained && analysis.device_known ? render::time(headroom(record)) : ""});
+        table.rows.push_back(
+            {shortened(record.name, 58) + (is_inferred(analysis, record.name) ? " ~" : ""),
+             record.kind == Kind::idle ? "" : counted(record.count), render::time(measured(record)),
+             render::percent(share(measured(record), wall)), explained ? render::flops(record.work.flops) : "",
+             explained ? render::bytes(memory) : "", explained ? render::bytes(record.work.at(Level::cache)) : "",
+             explained ? render::intensity(intensity(record.work.flops, record.work.at(Level::memory))) : "",
+             record.kind == Kind::idle           ? "waiting"
+             : record.kind == Kind::unattributed ? "unknown"
+             : analysis.device_known             ? std::string(held_by(record, roofs))
+                                                 : "-",
+             explained ? of(record.times.limit, measured(record)) : "",
+             explained ? of(record.times.attainable, measured(record)) : "",
+             explained && analysis.device_known ? render::time(headroom(record)) : ""});
     }
     if (!analysis.device_known) {
         for (const char* column : {"bound", "of limit", "of attainable", "could win"}) table.drop(column);
