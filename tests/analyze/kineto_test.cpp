@@ -129,6 +129,26 @@ TEST(Kineto, FindsThePrefillAndThreeDecodeSteps) {
     EXPECT_EQ(llama.account.device.name, "h200-sxm");
 }
 
+TEST(Kineto, KeepsTheLastStepOfEachStageKernelByKernel) {
+    const Analysis analysis = analysis_of("hf_llama_1b_h200_torch_profiler.json.gz");
+    ASSERT_EQ(analysis.timelines.size(), 2U);
+    for (const StepEvents& shown : analysis.timelines) {
+        const StepTime* step = nullptr;
+        for (const StepTime& each : analysis.steps) {
+            if (each.stage == shown.stage) step = &each;  // the last one
+        }
+        ASSERT_NE(step, nullptr);
+        EXPECT_EQ(shown.step, step->name);
+        double busy = 0.0;
+        for (const RanInStep& event : shown.events) {
+            busy += event.end_s - event.begin_s;
+            EXPECT_GE(event.begin_s, 0.0);
+            EXPECT_LT(event.stream, shown.streams.size());
+        }
+        EXPECT_NEAR(busy, step->busy.value, 1e-12);
+    }
+}
+
 TEST(Kineto, FindsStepsWithoutNamedRanges) {
     const Analysis llama = analysis_of("llama_unannotated.json.gz");
     ASSERT_EQ(llama.steps.size(), 4U);

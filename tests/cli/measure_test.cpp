@@ -50,8 +50,8 @@ TEST(Measure, ItsJsonIsADeviceFileByTheSchemaAndIsKeptAsThis) {
 
 TEST(Measure, ATableForPeopleAndADeviceFileBesideIt) {
     const TemporaryFolder folder;
-    const Answer answer =
-        run(quickly({"--no-keep", "-o", folder.path("mine.json")}), {{"XDG_CONFIG_HOME", folder.path("config")}});
+    const Answer answer = run(quickly({"--no-keep", "-o", folder.path("mine.json"), "--plot", folder.path("roof.svg")}),
+                              {{"XDG_CONFIG_HOME", folder.path("config")}});
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
     EXPECT_NE(answer.out.find("memory.read"), std::string::npos) << answer.out;
     EXPECT_FALSE(std::filesystem::exists(folder.path("config")));  // --no-keep

@@ -50,6 +50,23 @@ struct StepTime {
     double context = 0.0;        // zero: unknown
 };
 
+/// A kernel or a copy of a step, for a picture of it.
+struct RanInStep {
+    std::string name;  // its role in the model, or what ran
+    Group group = Group::other;
+    double begin_s = 0.0;  // since the step began
+    double end_s = 0.0;
+    std::size_t stream = 0;
+};
+
+/// The last step of a stage, kernel by kernel.
+struct StepEvents {
+    std::string stage;
+    std::string step;
+    std::vector<std::string> streams;
+    std::vector<RanInStep> events;
+};
+
 /// One thing worth knowing, with the evidence, what to do about it, and what that would buy here.
 struct Diagnosis {
     std::string stage;     // empty: the whole run
@@ -88,6 +105,7 @@ struct Analysis {
     std::vector<AccountStage> by_operator;  // other ways to cut the stages of the account: operators with their shapes,
     std::vector<AccountStage> by_kernel;    // kernels; empty where the account is all there is
     std::vector<StepTime> steps;
+    std::vector<StepEvents> timelines;  // one per stage that has steps; empty where the file has no times
     std::vector<Diagnosis> diagnoses;
     std::vector<Unexplained> unattributed;
     std::vector<std::string> memory_notes;  // what counters say about how memory was used

@@ -54,6 +54,12 @@ Span span_of(const Timeline& timeline, const Items& items) {
     return span;
 }
 
+std::string stream_name(const Timeline& timeline, std::uint32_t stream) {
+    // Processors have no streams.
+    if (stream >= timeline.streams.size()) return "host";
+    return fmt::format("device {} stream {}", timeline.streams[stream].device, timeline.streams[stream].number);
+}
+
 std::vector<StreamTime> stream_times(const Timeline& timeline, const Items& items, Span whole) {
     std::vector<StreamTime> result;
     const auto measure = [&](std::vector<Edge>& edges, std::string name, double kernels) {
@@ -87,8 +93,7 @@ std::vector<StreamTime> stream_times(const Timeline& timeline, const Items& item
         kernels[event.stream] += event.ran == Ran::kernel ? 1.0 : 0.0;
     }
     for (std::size_t i = 0; i < timeline.streams.size(); ++i) {
-        measure(edges[i], fmt::format("device {} stream {}", timeline.streams[i].device, timeline.streams[i].number),
-                kernels[i]);
+        measure(edges[i], stream_name(timeline, static_cast<std::uint32_t>(i)), kernels[i]);
     }
     return result;
 }

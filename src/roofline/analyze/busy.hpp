@@ -18,6 +18,9 @@ struct Span {
 /// From the first event on any stream to the last.
 Span span_of(const Timeline& timeline, const Items& items);
 
+/// "device 0 stream 7".
+std::string stream_name(const Timeline& timeline, std::uint32_t stream);
+
 std::vector<StreamTime> stream_times(const Timeline& timeline, const Items& items, Span whole);
 
 /// A piece of the run that is asked about; several may belong to one group.

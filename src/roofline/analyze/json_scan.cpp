@@ -152,9 +152,11 @@ bool nanoseconds(std::string_view value, std::int64_t& result) {
     }
     std::int64_t sum = 0;
     std::size_t digits = 0;
-    for (; i < value.size() && value[i] >= '0' && value[i] <= '9'; ++i, ++digits)
+    for (; i < value.size() && value[i] >= '0' && value[i] <= '9'; ++i) {
+        if (++digits > 15) return false;  // before it can overflow
         sum = sum * 10 + (value[i] - '0') * 1000;
-    if (digits == 0 || digits > 15) return false;
+    }
+    if (digits == 0) return false;
     if (i < value.size() && value[i] == '.') {
         std::int64_t unit = 100;
         std::int64_t rounding = 0;

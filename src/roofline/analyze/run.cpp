@@ -169,6 +169,31 @@ void list_steps(const Items& items, const Steps& steps, Span whole, Analysis& an
     }
 }
 
+/// The last step of each stage: the first ones are often those that warm up.
+void keep_timelines(const Timeline& timeline, const Items& items, const Steps& steps, Analysis& analysis) {
+    for (const Stage& stage : steps.stages) {
+        if (stage.steps.empty()) continue;
+        const Step& step = steps.all[stage.steps.back()];
+        StepEvents& shown = analysis.timelines.emplace_back();
+        shown.stage = stage.name;
+        shown.step = step.name;
+        std::map<std::uint32_t, std::size_t> lanes;
+        for (const std::uint32_t i : step.items) {
+            const Item& item = items.all[i];
+            const bool known = item.role != none;
+            for (const std::uint32_t number : item.events) {
+                const DeviceEvent& event = timeline.ran[number];
+                const auto [lane, is_new] = lanes.try_emplace(event.stream, lanes.size());
+                if (is_new) shown.streams.push_back(stream_name(timeline, event.stream));
+                shown.events.push_back({known ? steps.roles[item.role] : item_name(timeline, item, false),
+                                        known ? group_of(steps.roles[item.role]) : Group::other,
+                                        static_cast<double>(event.begin - step.begin) * 1e-9,
+                                        static_cast<double>(event.end() - step.begin) * 1e-9, lane->second});
+            }
+        }
+    }
+}
+
 }  // namespace
 
 Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, const std::string& name) {
@@ -207,6 +232,7 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
         finish_stage(analysis.by_kernel[i], analysis.time_went[i], device, false);
     }
     list_steps(items, steps, whole, analysis);
+    keep_timelines(timeline, items, steps, analysis);
     analysis.streams = stream_times(timeline, items, whole);
     count_explained(timeline, items, analysis);
     if (same_model) join(expected, analysis);

@@ -265,7 +265,7 @@ Result<Device> choose_roofs(const BenchOptions& options, bool cuda, const std::s
     return device;
 }
 
-Result<predict::Setup> setup_on(ask::ScenarioOptions asked, const Device& device) {
+Result<predict::Setup> setup_on(ask::ScenarioOptions asked, const Device& device, std::optional<double> layers) {
     asked.device = io::builtin_device_names().front();  // any: it is replaced
     auto setup = asked.setup(this_machine());
     if (!setup) return setup;
@@ -273,6 +273,12 @@ Result<predict::Setup> setup_on(ask::ScenarioOptions asked, const Device& device
     if (!execution) return std::unexpected(execution.error());
     setup->device = device;
     setup->execution = std::move(*execution);
+    // Cut here and not in the config, where every family has a name of its own for it.
+    if (layers && setup->architecture && *layers < static_cast<double>(setup->architecture->layers.size())) {
+        auto cut = std::make_shared<model::Architecture>(*setup->architecture);
+        cut->layers.resize(static_cast<std::size_t>(*layers));
+        setup->architecture = std::move(cut);
+    }
     return setup;
 }
 
@@ -300,17 +306,18 @@ Result<Run> run_bench(const BenchOptions& options) {
     asked.context = options.context;
     asked.kv_dtype = options.kv_dtype;
     asked.stage = options.stage;
+    std::optional<double> layers;
     if (!options.layers.empty()) {
-        const auto layers = parse_whole("--layers", options.layers, 1.0, 1e4);
-        if (!layers) return std::unexpected(layers.error());
-        asked.settings.push_back(fmt::format("num_hidden_layers={:.0f}", *layers));
+        const auto number = parse_whole("--layers", options.layers, 1.0, 1e4);
+        if (!number) return std::unexpected(number.error());
+        layers = *number;
     }
     // Everything that was typed is read before anything is run.
     for (const std::string& type : types) {
         for (const std::string& batch : *batches) {
             asked.dtype = type;
             asked.batch = batch;
-            if (const auto fine = setup_on(asked, Device{}); !fine) return std::unexpected(fine.error());
+            if (const auto fine = setup_on(asked, Device{}, layers); !fine) return std::unexpected(fine.error());
         }
     }
     if (auto opened = cuda ? open_cuda(options, place, run) : open_cpu(options, place, run); !opened)
@@ -330,7 +337,7 @@ Result<Run> run_bench(const BenchOptions& options) {
         for (const std::string& batch : *batches) {
             asked.dtype = type;
             asked.batch = batch;
-            const auto setup = setup_on(asked, *roofs);
+            const auto setup = setup_on(asked, *roofs, layers);
             if (!setup) return std::unexpected(setup.error());
             const auto scenario = predict::realise(*setup);
             if (!scenario) return std::unexpected(scenario.error());
@@ -355,14 +362,15 @@ Result<Run> run_bench(const BenchOptions& options) {
     run.account.device = *roofs;
     for (const StageRun& stage : run.stages) {
         for (const bench::StepOutcome& step : stage.steps) {
-            const auto layers =
+            const auto first_of_layers =
                 std::find_if(stage.stage.records.begin(), stage.stage.records.end(),
                              [](const Record& record) { return record.name.ends_with("attention.qkv"); });
-            if (step.problem.empty() && layers != stage.stage.records.end() &&
-                static_cast<double>(step.layers_distinct) < layers->count) {
-                run.account.notes.push_back(fmt::format(
-                    "whole step in {}: memory is short, so {} distinct layers stand for {}",
-                    stage.dtype.empty() ? "the checkpoint's types" : stage.dtype, step.layers_distinct, layers->count));
+            if (step.problem.empty() && first_of_layers != stage.stage.records.end() &&
+                static_cast<double>(step.layers_distinct) < first_of_layers->count) {
+                run.account.notes.push_back(
+                    fmt::format("whole step in {}: memory is short, so {} distinct layers stand for {}",
+                                stage.dtype.empty() ? "the checkpoint's types" : stage.dtype, step.layers_distinct,
+                                first_of_layers->count));
             }
             if (step.problem.empty() && step.timing.high > 1.25 * step.timing.low)
                 run.account.notes.emplace_back(

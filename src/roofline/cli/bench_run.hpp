@@ -2,6 +2,7 @@
 // where they were asked to run.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,8 @@ Result<bench::Run> run_bench(const BenchOptions& options);
 Result<bench::Run> run_engine(const BenchOptions& options);
 
 /// A question about a device that has no name: one that was measured, or of which nothing is known.
-Result<predict::Setup> setup_on(ask::ScenarioOptions asked, const Device& device);
+Result<predict::Setup> setup_on(ask::ScenarioOptions asked, const Device& device,
+                                std::optional<double> layers = std::nullopt);
 /// What to hold results of this place against; where nothing is known, a device without figures and a note.
 Result<Device> choose_roofs(const BenchOptions& options, bool cuda, const std::string& title, bench::Run& run);
 std::string processor_name();

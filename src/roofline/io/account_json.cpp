@@ -64,15 +64,21 @@ OrderedJson record_json(const Record& record, const Device& device, double stage
 
 OrderedJson stage_json(const AccountStage& stage, const Device& device) {
     Flops flops{};
+    Bytes weights{};
+    Bytes kv{};
     std::array<Bytes, level_count> bytes{};
     for (const Record& record : stage.records) {
         flops += record.work.flops;
+        weights += record.weights;
+        kv += record.kv;
         for (std::size_t level = 0; level < level_count; ++level) bytes[level] += record.work.bytes[level];
     }
     OrderedJson json = {{"stage", stage.name},      {"batch", stage.batch},       {"tokens", stage.tokens},
                         {"context", stage.context}, {"produced", stage.produced}, {"repetitions", stage.repetitions},
                         {"flops", flops.value}};
     for (const auto& [level, key] : level_keys) json["bytes"][key] = bytes[index(level)].value;
+    json["bytes"]["weights"] = weights.value;
+    json["bytes"]["kv"] = kv.value;
     json["intensity"] = finite(intensity(flops, bytes[index(Level::memory)]).value);
     json["time_s"] = times_json(stage.times);
     json["tokens_per_s"] = {{"limit", stage.tokens_per_second(stage.times.limit)},

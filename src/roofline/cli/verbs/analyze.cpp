@@ -12,11 +12,14 @@
 #include "roofline/analyze/text.hpp"
 #include "roofline/ask/execution_options.hpp"
 #include "roofline/ask/scenario_options.hpp"
+#include "roofline/cli/files.hpp"
 #include "roofline/cli/form.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/report_json.hpp"
+#include "roofline/render/chart/timeline.hpp"
 
 namespace roofline::cli {
 namespace {
@@ -26,6 +29,8 @@ struct Options {
     ask::ScenarioOptions scenario;
     ask::Form form;
     OutputOptions output;
+    PlotOptions plot;
+    PlotOptions timeline;
     std::string from;
     std::string by = "record";
     std::string stage;
@@ -103,7 +108,36 @@ std::vector<Result<analyze::Analysis>> read_all(const Options& options, const an
     return results;
 }
 
+/// Of one step: of the stage that was asked for, else of decode, else of the first there is.
+Result<void> draw_timeline(const Options& options, const analyze::Analysis& analysis) {
+    const std::string wanted = options.stage.empty() ? "decode" : options.stage;
+    const analyze::StepEvents* shown = nullptr;
+    for (const analyze::StepEvents& step : analysis.timelines) {
+        if (shown == nullptr || (!shown->stage.starts_with(wanted) && step.stage.starts_with(wanted))) shown = &step;
+    }
+    if (shown == nullptr) return fail(fmt::format("--timeline: {} has no steps with times", analysis.file));
+    std::vector<render::chart::TimelineLane> lanes;
+    for (const std::string& stream : shown->streams) lanes.push_back({stream});
+    std::vector<render::chart::TimelineEvent> events;
+    for (const analyze::RanInStep& event : shown->events)
+        events.push_back({event.name, event.group, event.begin_s, event.end_s, static_cast<int>(event.stream)});
+    const std::string title = fmt::format("{}, {}", file_name(analysis.file), shown->step);
+    return options.timeline.write_svg(render::chart::timeline_chart(std::move(events), lanes, title), title);
+}
+
+Result<void> draw(const Options& options, const std::vector<analyze::Analysis>& analyses) {
+    std::vector<Account> accounts;
+    for (const analyze::Analysis& analysis : analyses) {
+        accounts.push_back(analysis.account);
+        accounts.back().title = file_name(analysis.account.title);  // a picture has no room for a path
+    }
+    if (auto drawn = options.plot.write(accounts); !drawn) return drawn;
+    return options.timeline.asked() ? draw_timeline(options, analyses.front()) : Result<void>();
+}
+
 Result<int> run(const Options& options, const std::string& command) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
+    if (auto good = options.timeline.check("--timeline"); !good) return std::unexpected(good.error());
     const auto top = parse_whole("--top", options.top, 0.0, 1e6);
     if (!top) return std::unexpected(top.error());
     const auto asked = questions(options, command);
@@ -144,6 +178,7 @@ Result<int> run(const Options& options, const std::string& command) {
             text += (i == 0 ? "" : "\n") + analyze::analysis_text(analyses[i], how);
     }
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    if (auto drawn = draw(options, analyses); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -197,6 +232,10 @@ void analyze_verb(Program& program) {
     verb->add_option("--stage", options->stage, "Only stages whose name begins so: prefill, decode");
     verb->add_option("--top", options->top, "Rows of a table; 0: all")->capture_default_str();
     options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->plot.add_to(*verb);
+    verb->add_option("--timeline", options->timeline.file,
+                     "Draw one step (of --stage, else of decode) kernel by kernel")
+        ->type_name("FILE.svg|png|pdf|html");
     verb->callback(
         [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
 }

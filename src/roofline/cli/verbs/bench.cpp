@@ -7,6 +7,7 @@
 #include "roofline/cli/bench_text.hpp"
 #include "roofline/cli/interrupted.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/report_json.hpp"
 
@@ -16,9 +17,11 @@ namespace {
 struct Options {
     BenchOptions bench;
     OutputOptions output;
+    PlotOptions plot;
 };
 
 Result<int> run(const Options& options, const std::string& command) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     if (options.bench.model.empty() && options.bench.engine.empty())
         return fail("no MODEL was named (`roofline models` lists the built-in ones)");
     const auto found = options.bench.engine.empty() ? run_bench(options.bench) : run_engine(options.bench);
@@ -27,6 +30,8 @@ Result<int> run(const Options& options, const std::string& command) {
     const std::string text = options.output.format == "json" ? io::dump(bench::run_json(*found, {command, now_iso()}))
                                                              : bench_text(*found, options.output.format == "md");
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    const Account* drawn = &found->account;
+    if (auto good = options.plot.write({drawn, 1}); !good) return std::unexpected(good.error());
     return done;
 }
 
@@ -104,6 +109,7 @@ void bench_verb(Program& program) {
         ->group(engine)
         ->type_name("FOLDER");
     options->output.add_to(*verb, {"table", "md", "json"});
+    options->plot.add_to(*verb);
     verb->callback(
         [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
 }

@@ -129,12 +129,13 @@ Result<int> synth(const Options& options) {
     ask::ScenarioOptions asked;
     asked.model = options.name;
     asked.dtype = "bf16";
+    std::optional<double> layers;
     if (!options.synth_layers.empty()) {
-        const auto layers = parse_whole("--layers", options.synth_layers, 1.0, 1e4);
-        if (!layers) return std::unexpected(layers.error());
-        asked.settings.push_back(fmt::format("num_hidden_layers={:.0f}", *layers));
+        const auto number = parse_whole("--layers", options.synth_layers, 1.0, 1e4);
+        if (!number) return std::unexpected(number.error());
+        layers = *number;
     }
-    const auto setup = setup_on(asked, Device{});
+    const auto setup = setup_on(asked, Device{}, layers);
     if (!setup) return std::unexpected(setup.error());
     const auto scenario = predict::realise(*setup);
     if (!scenario) return std::unexpected(scenario.error());
