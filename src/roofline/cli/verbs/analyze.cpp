@@ -1,4 +1,5 @@
 // roofline analyze: where does a real run lose time against what the machine can do?
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -115,9 +116,15 @@ Result<void> draw_timeline(const Options& options, const analyze::Analysis& anal
     for (const analyze::StepEvents& step : analysis.timelines) {
         if (shown == nullptr || (!shown->stage.starts_with(wanted) && step.stage.starts_with(wanted))) shown = &step;
     }
-    if (shown == nullptr) return fail(fmt::format("--timeline: {} has no steps with times", analysis.file));
+    if (shown == nullptr || shown->streams.empty())
+        return fail(fmt::format("--timeline: {} has no steps with times", analysis.file));
     std::vector<render::chart::TimelineLane> lanes;
-    for (const std::string& stream : shown->streams) lanes.push_back({stream});
+    // "device 0 stream 7": the device only where there are several.
+    const std::size_t at = shown->streams.front().find("stream");
+    const std::string device = at == std::string::npos ? "" : shown->streams.front().substr(0, at);
+    const bool one = std::all_of(shown->streams.begin(), shown->streams.end(),
+                                 [&](const std::string& stream) { return stream.starts_with(device); });
+    for (const std::string& stream : shown->streams) lanes.push_back({one ? stream.substr(device.size()) : stream});
     std::vector<render::chart::TimelineEvent> events;
     for (const analyze::RanInStep& event : shown->events)
         events.push_back({event.name, event.group, event.begin_s, event.end_s, static_cast<int>(event.stream)});

@@ -96,8 +96,10 @@ std::string timeline_chart(std::vector<TimelineEvent> events, const std::vector<
         const double from = x.at((event.start - begin) / unit);
         const double to = x.at((event.end - begin) / unit);
         const double y = top + row * std::max(0, event.lane);
-        svg.rectangle({from, y + 7.0, std::max(to, from + 0.3), y + row - 7.0},
-                      fmt::format("bar {}", group_class(event.group)),
+        // The outline of what is narrower than it would be all one sees.
+        const bool outlined = to - from >= 3.0;
+        svg.rectangle({from, y + 7.0, std::max(to, from + 0.5), y + row - 7.0},
+                      fmt::format("{}{}", outlined ? "bar " : "", group_class(event.group)),
                       fmt::format("{}\n{} from {}", event.name, render::time(Seconds(event.end - event.start)),
                                   render::time(Seconds(event.start - begin))));
         const std::string word =
