@@ -69,7 +69,7 @@ function(roofline_fuzz_targets)
         add_custom_command(
             OUTPUT "${folder}/${name}"
             COMMAND "${ROOFLINE_FUZZ_CXX}" -fsanitize=fuzzer,address,undefined "${main}" ${objects} ${archives}
-                    ${CMAKE_DL_LIBS} -pthread -o "${folder}/${name}"
+                    -ldl -pthread -o "${folder}/${name}"
             DEPENDS "${main}" ${objects} ${rooms}
             COMMENT "Linking the fuzz target ${name}" VERBATIM)
         list(APPEND programs "${folder}/${name}")
