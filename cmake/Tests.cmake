@@ -121,7 +121,7 @@ endif()
 # Bugs planted on purpose must turn a test red. Once is enough: not in the sanitizer build.
 if(TARGET roofline_tests AND NOT ROOFLINE_SANITIZE)
     add_test(NAME planted.bugs COMMAND "${PROJECT_SOURCE_DIR}/script/planted" "${PROJECT_BINARY_DIR}")
-    set_tests_properties(planted.bugs PROPERTIES TIMEOUT 900)
+    set_tests_properties(planted.bugs PROPERTIES TIMEOUT 2400)
 endif()
 
 # The command a file is judged by. The compiler alone, without a launcher: a cache has nothing to add here.
