@@ -71,11 +71,16 @@ std::string command_of(const std::string& verb, Form& form) {
     return command;
 }
 
+template <class Options>
+Result<void> fill_in(const Asked& asked, Options& options, Form& form) {
+    options.add_to(form);
+    return form.fill(asked.question.options);
+}
+
 Result<Answer> answer_predict(Asked asked) {
     PredictOptions options;
     Form form;
-    options.add_to(form);
-    if (auto done = form.fill(asked.question.options); !done) return std::unexpected(done.error());
+    if (auto done = fill_in(asked, options, form); !done) return std::unexpected(done.error());
     const auto predicted = options.answer(asked.library);
     if (!predicted) return std::unexpected(predicted.error());
     asked.run.command = command_of("predict", form);
@@ -86,8 +91,7 @@ Result<Answer> answer_predict(Asked asked) {
 Result<Answer> answer_explain(Asked asked) {
     PredictOptions options;
     Form form;
-    options.add_to(form);
-    if (auto done = form.fill(asked.question.options); !done) return std::unexpected(done.error());
+    if (auto done = fill_in(asked, options, form); !done) return std::unexpected(done.error());
     const auto predicted = options.answer(asked.library);
     if (!predicted) return std::unexpected(predicted.error());
     const OrderedJson json = {{"text", render::explain(predicted->scenario, predicted->report)}};
@@ -97,8 +101,7 @@ Result<Answer> answer_explain(Asked asked) {
 Result<Answer> answer_advise(Asked asked) {
     AdviseOptions options;
     Form form;
-    options.add_to(form);
-    if (auto done = form.fill(asked.question.options); !done) return std::unexpected(done.error());
+    if (auto done = fill_in(asked, options, form); !done) return std::unexpected(done.error());
     const auto advice = options.answer(asked.library);
     if (!advice) return std::unexpected(advice.error());
     asked.run.command = command_of("advise", form);
@@ -108,8 +111,7 @@ Result<Answer> answer_advise(Asked asked) {
 Result<Answer> answer_plan(Asked asked) {
     PlanOptions options;
     Form form;
-    options.add_to(form);
-    if (auto done = form.fill(asked.question.options); !done) return std::unexpected(done.error());
+    if (auto done = fill_in(asked, options, form); !done) return std::unexpected(done.error());
     const auto plans = options.answer(asked.library);
     if (!plans) return std::unexpected(plans.error());
     asked.run.command = command_of("plan", form);

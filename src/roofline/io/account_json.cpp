@@ -3,19 +3,10 @@
 #include <fmt/format.h>
 
 #include "roofline/io/device_file.hpp"
+#include "roofline/io/times_json.hpp"
 
 namespace roofline::io {
 namespace {
-
-OrderedJson times_json(const Times& times) {
-    OrderedJson json = {{"limit", finite(times.limit.value)},
-                        {"attainable", finite(times.attainable.value)},
-                        {"expected", finite(times.expected.value)},
-                        {"expected_low", finite(times.expected_low.value)},
-                        {"expected_high", finite(times.expected_high.value)}};
-    if (times.measured) json["measured"] = finite(times.measured->value);
-    return json;
-}
 
 Times read_times(Fields fields) {
     Times times;

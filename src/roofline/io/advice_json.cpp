@@ -1,19 +1,13 @@
 #include "roofline/io/advice_json.hpp"
 
+#include "roofline/io/times_json.hpp"
+
 namespace roofline::io {
 namespace {
 
 using decide::Goal;
 using decide::Score;
 using decide::Verdict;
-
-OrderedJson times_json(const Times& times) {
-    return {{"limit", times.limit.value},
-            {"attainable", times.attainable.value},
-            {"expected", times.expected.value},
-            {"expected_low", times.expected_low.value},
-            {"expected_high", times.expected_high.value}};
-}
 
 OrderedJson optional_json(const std::optional<double>& value) {
     return value ? finite(*value) : OrderedJson(nullptr);

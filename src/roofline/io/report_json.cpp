@@ -3,20 +3,12 @@
 #include <cmath>
 
 #include "roofline/io/device_file.hpp"
+#include "roofline/io/times_json.hpp"
 
 namespace roofline::io {
 namespace {
 
 using predict::StageReport;
-
-OrderedJson times_json(const Times& times) {
-    OrderedJson json = {
-        {"limit", times.limit.value}, {"attainable", times.attainable.value}, {"expected", times.expected.value}};
-    json["expected_low"] = times.expected_low.value;
-    json["expected_high"] = times.expected_high.value;
-    if (times.measured) json["measured"] = times.measured->value;
-    return json;
-}
 
 OrderedJson rates_json(const StageReport& stage) {
     return {{"limit", stage.tokens_per_second(stage.times.limit)},
@@ -134,6 +126,16 @@ OrderedJson published_json(const std::optional<PublishedCount>& count) {
 }
 
 }  // namespace
+
+OrderedJson times_json(const Times& times) {
+    OrderedJson json = {{"limit", finite(times.limit.value)},
+                        {"attainable", finite(times.attainable.value)},
+                        {"expected", finite(times.expected.value)},
+                        {"expected_low", finite(times.expected_low.value)},
+                        {"expected_high", finite(times.expected_high.value)}};
+    if (times.measured) json["measured"] = finite(times.measured->value);
+    return json;
+}
 
 std::string dump(const OrderedJson& json) {
     return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
