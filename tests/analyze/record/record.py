@@ -1,8 +1,8 @@
 """Records the small PyTorch traces that the tests of `analyze` read. Needs a CUDA device, PyTorch and transformers.
 
-    python3 record.py FOLDER [NAME...]
+    python3 tests/analyze/record/record.py FOLDER [NAME...]
 
-Every model has random weights and few layers: what is wanted is the sequence of operators and kernels, not sense. Beside
+Run in the root of the repository. Every model has random weights and few layers: what is wanted is the sequence of operators and kernels, not sense. Beside
 each trace NAME.json.gz lies NAME.flops.json: what PyTorch itself counts, [operator, shapes, calls, FLOPs].
 """
 import json
@@ -97,7 +97,7 @@ LLAMA = dict(vocab_size=32000, hidden_size=1024, intermediate_size=2816, num_hid
 def docs_snippet():
     """The PyTorch snippet of docs/tracing.md, as it stands there."""
     from transformers import LlamaConfig
-    text = open(os.path.join(os.path.dirname(__file__), "../../../docs/tracing.md")).read()
+    text = open("docs/tracing.md").read()
     snippet = re.search(r"```python\n(.*?)```", text, re.S).group(1)
     model = causal(LlamaConfig(**LLAMA))
     ids = torch.randint(3, 1000, (2, 128), device="cuda")
@@ -600,6 +600,69 @@ dist.destroy_process_group()
             child.kill()
             say("  two_ranks: too slow")
     say(f"two_ranks {time.time() - START:.1f}s")
+
+
+@case
+def onnxruntime_profile():
+    """Two blocks of a small transformer on a processor, three runs: what ONNX Runtime writes about them."""
+    import numpy
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto, helper
+    hidden, heads, wide, vocabulary, tokens = 256, 4, 1024, 1000, 64
+    random = numpy.random.default_rng(0)
+    weights, nodes = [], []
+
+    def weight(name, *shape):
+        weights.append(onnx.numpy_helper.from_array((random.standard_normal(shape) * 0.02).astype("float32"), name))
+        return name
+
+    def shape(name, values):
+        weights.append(onnx.numpy_helper.from_array(numpy.array(values, dtype="int64"), name))
+        return name
+
+    def node(kind, inputs, output, **more):
+        nodes.append(helper.make_node(kind, inputs, [output], name=output, **more))
+        return output
+
+    x = node("Gather", [weight("table", vocabulary, hidden), "ids"], "embedded")
+    split = shape("split", [0, 0, heads, hidden // heads])
+    joined = shape("joined", [0, 0, hidden])
+    for i in range(2):
+        p = f"l{i}_"
+        normed = node("LayerNormalization", [x, weight(p + "n1", hidden), weight(p + "b1", hidden)], p + "norm1", axis=-1)
+        parts = []
+        for part in "qkv":
+            y = node("MatMul", [normed, weight(p + part, hidden, hidden)], p + part + "_out")
+            y = node("Reshape", [y, split], p + part + "_split")
+            parts.append(node("Transpose", [y], p + part + "_heads", perm=[0, 2, 3, 1] if part == "k" else [0, 2, 1, 3]))
+        scores = node("MatMul", [parts[0], parts[1]], p + "scores")
+        shares = node("Softmax", [scores], p + "shares", axis=-1)
+        y = node("MatMul", [shares, parts[2]], p + "mixed")
+        y = node("Transpose", [y], p + "mixed_back", perm=[0, 2, 1, 3])
+        y = node("Reshape", [y, joined], p + "mixed_joined")
+        y = node("MatMul", [y, weight(p + "o", hidden, hidden)], p + "attention_out")
+        x = node("Add", [x, y], p + "residual1")
+        normed = node("LayerNormalization", [x, weight(p + "n2", hidden), weight(p + "b2", hidden)], p + "norm2", axis=-1)
+        y = node("MatMul", [normed, weight(p + "up", hidden, wide)], p + "up_out")
+        y = node("Gelu", [y], p + "gelu")
+        y = node("MatMul", [y, weight(p + "down", wide, hidden)], p + "down_out")
+        x = node("Add", [x, y], p + "residual2")
+    node("MatMul", [x, weight("head", hidden, vocabulary)], "logits")
+    graph = helper.make_graph(nodes, "small", [helper.make_tensor_value_info("ids", TensorProto.INT64, [2, tokens])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [2, tokens, vocabulary])],
+                              weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    model.ir_version = 10
+    options = onnxruntime.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = os.path.join(OUT, "onnxruntime")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    ids = random.integers(0, vocabulary, (2, tokens))
+    for _ in range(3):
+        session.run(None, {"ids": ids})
+    os.rename(session.end_profiling(), os.path.join(OUT, "onnxruntime_profile.json"))
+    say(f"onnxruntime_profile, version {onnxruntime.__version__} {time.time() - START:.1f}s")
 
 
 def main():
