@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,28 +18,47 @@ Seconds seconds(std::int64_t nanoseconds) {
     return Seconds(static_cast<double>(nanoseconds) * 1e-9);
 }
 
-struct Edge {
-    std::int64_t time;
-    std::size_t sort;
-    int change;
-};
-
-/// Walks over the edges and gives every stretch of time with how many of each sort run in it.
+/// Takes what ran in the order it began and gives every stretch of time with how many of each sort ran in it. Holds
+/// only what has not ended yet.
 template <std::size_t Sorts, class Visit>
-void sweep(std::vector<Edge>& edges, Span whole, const Visit& visit) {
-    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.time < b.time; });
-    std::array<int, Sorts> running{};
-    std::int64_t now = whole.begin;
-    for (const Edge& edge : edges) {
-        const std::int64_t time = std::clamp(edge.time, whole.begin, whole.end);
-        if (time > now) {
-            visit(now, time, running);
-            now = time;
-        }
-        running[edge.sort] += edge.change;
+class Sweep {
+  public:
+    Sweep(Span whole, Visit visit) : whole_(whole), visit_(std::move(visit)), now_(whole.begin) {}
+
+    void add(std::int64_t begin, std::int64_t end, std::size_t sort) {
+        until(begin);
+        ends_.emplace(end, sort);
+        ++running_[sort];
     }
-    if (whole.end > now) visit(now, whole.end, running);
-}
+    void finish() {
+        until(whole_.end);
+        ends_ = {};
+    }
+
+  private:
+    using End = std::pair<std::int64_t, std::size_t>;
+
+    void until(std::int64_t time) {
+        while (!ends_.empty() && ends_.top().first <= time) {
+            pass(ends_.top().first);
+            --running_[ends_.top().second];
+            ends_.pop();
+        }
+        pass(time);
+    }
+    void pass(std::int64_t time) {
+        time = std::clamp(time, whole_.begin, whole_.end);
+        if (time <= now_) return;
+        visit_(now_, time, running_);
+        now_ = time;
+    }
+
+    Span whole_;
+    Visit visit_;
+    std::int64_t now_;
+    std::array<int, Sorts> running_{};
+    std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+};
 
 }  // namespace
 
@@ -61,39 +84,39 @@ std::string stream_name(const Timeline& timeline, std::uint32_t stream) {
 }
 
 std::vector<StreamTime> stream_times(const Timeline& timeline, const Items& items, Span whole) {
-    std::vector<StreamTime> result;
-    const auto measure = [&](std::vector<Edge>& edges, std::string name, double kernels) {
+    struct Parts {
         std::int64_t attributed = 0;
         std::int64_t unattributed = 0;
         std::int64_t idle = 0;
-        sweep<2>(edges, whole, [&](std::int64_t begin, std::int64_t end, const std::array<int, 2>& running) {
-            (running[0] > 0 ? attributed : running[1] > 0 ? unattributed : idle) += end - begin;
-        });
-        result.push_back({std::move(name), seconds(whole.end - whole.begin), seconds(attributed), seconds(unattributed),
-                          seconds(idle), kernels});
+        double kernels = 0.0;
     };
+    const std::size_t streams = timeline.host_runs_operators ? 1 : timeline.streams.size();
+    std::vector<Parts> parts(streams);
+    const auto counting = [&](std::size_t stream) {
+        return [&part = parts[stream]](std::int64_t begin, std::int64_t end, const std::array<int, 2>& running) {
+            (running[0] > 0 ? part.attributed : running[1] > 0 ? part.unattributed : part.idle) += end - begin;
+        };
+    };
+    std::deque<Sweep<2, decltype(counting(0))>> sweeps;
+    for (std::size_t i = 0; i < streams; ++i) sweeps.emplace_back(whole, counting(i));
     if (timeline.host_runs_operators) {
-        std::vector<Edge> edges;
-        for (const Item& item : items.all) {
-            const std::size_t sort = item.effort != none ? 0 : 1;
-            edges.push_back({item.begin, sort, 1});
-            edges.push_back({item.end, sort, -1});
+        for (const Item& item : items.all) sweeps[0].add(item.begin, item.end, item.effort != none ? 0 : 1);
+        parts[0].kernels = static_cast<double>(items.all.size());
+    } else {
+        for (std::size_t i = 0; i < timeline.ran.size(); ++i) {
+            const DeviceEvent& event = timeline.ran[i];
+            const Item& item = items.all[items.item_of[i]];
+            const std::size_t sort = item.effort != none || event.ran != Ran::kernel ? 0 : 1;
+            sweeps[event.stream].add(event.begin, event.end(), sort);
+            parts[event.stream].kernels += event.ran == Ran::kernel ? 1.0 : 0.0;
         }
-        measure(edges, "host", static_cast<double>(items.all.size()));
-        return result;
     }
-    std::vector<std::vector<Edge>> edges(timeline.streams.size());
-    std::vector<double> kernels(timeline.streams.size());
-    for (std::size_t i = 0; i < timeline.ran.size(); ++i) {
-        const DeviceEvent& event = timeline.ran[i];
-        const Item& item = items.all[items.item_of[i]];
-        const std::size_t sort = item.effort != none || event.ran != Ran::kernel ? 0 : 1;
-        edges[event.stream].push_back({event.begin, sort, 1});
-        edges[event.stream].push_back({event.end(), sort, -1});
-        kernels[event.stream] += event.ran == Ran::kernel ? 1.0 : 0.0;
-    }
-    for (std::size_t i = 0; i < timeline.streams.size(); ++i) {
-        measure(edges[i], stream_name(timeline, static_cast<std::uint32_t>(i)), kernels[i]);
+    std::vector<StreamTime> result;
+    for (std::size_t i = 0; i < streams; ++i) {
+        sweeps[i].finish();
+        result.push_back({timeline.host_runs_operators ? "host" : stream_name(timeline, static_cast<std::uint32_t>(i)),
+                          seconds(whole.end - whole.begin), seconds(parts[i].attributed),
+                          seconds(parts[i].unattributed), seconds(parts[i].idle), parts[i].kernels});
     }
     return result;
 }
@@ -118,28 +141,10 @@ std::vector<WhereTimeWent> where_time_went(const Timeline& timeline, const Items
                                            std::size_t groups) {
     enum : std::size_t { computing, communicating, copying };
     std::vector<WhereTimeWent> result(groups);
-    std::vector<signed char> is_collective(timeline.texts.size(), -1);
-    std::vector<Edge> edges;
-    edges.reserve(2 * timeline.ran.size());
-    for (std::size_t i = 0; i < timeline.ran.size(); ++i) {
-        const DeviceEvent& event = timeline.ran[i];
-        const Effort* effort = items.effort(items.all[items.item_of[i]]);
-        signed char& by_name = is_collective[event.name];
-        if (by_name < 0) by_name = sort_of_kernel(timeline.texts[event.name]) == Piece::Sort::collective ? 1 : 0;
-        std::size_t sort = event.ran == Ran::kernel ? computing : copying;
-        if (by_name == 1 || (effort != nullptr && effort->kind == Kind::collective)) sort = communicating;
-        edges.push_back({event.begin, sort, 1});
-        edges.push_back({event.end(), sort, -1});
-    }
-    if (timeline.host_runs_operators) {
-        for (const Item& item : items.all) {
-            edges.push_back({item.begin, computing, 1});
-            edges.push_back({item.end, computing, -1});
-        }
-    }
     for (const Part& part : parts) result[part.group].wall += seconds(part.span.end - part.span.begin);
 
     std::size_t first = 0;
+    const DeviceEvent* next = nullptr;  // what begins when the stretch ends
     const auto count = [&](std::int64_t begin, std::int64_t end, const std::array<int, 3>& running) {
         while (first < parts.size() && parts[first].span.end <= begin) ++first;
         for (std::size_t i = first; i < parts.size() && parts[i].span.begin < end; ++i) {
@@ -157,13 +162,27 @@ std::vector<WhereTimeWent> where_time_went(const Timeline& timeline, const Items
                 went.copying += time;
             } else {
                 went.idle += time;
-                const auto next = std::partition_point(timeline.ran.begin(), timeline.ran.end(),
-                                                       [&](const DeviceEvent& event) { return event.begin < end; });
-                if (next != timeline.ran.end()) explain_gap(timeline, *next, from, to, went);
+                if (next != nullptr) explain_gap(timeline, *next, from, to, went);
             }
         }
     };
-    sweep<3>(edges, span_of(timeline, items), count);
+    Sweep<3, decltype(count)> sweep(span_of(timeline, items), count);
+    std::vector<signed char> is_collective(timeline.texts.size(), -1);
+    for (std::size_t i = 0; i < timeline.ran.size(); ++i) {
+        const DeviceEvent& event = timeline.ran[i];
+        const Effort* effort = items.effort(items.all[items.item_of[i]]);
+        signed char& by_name = is_collective[event.name];
+        if (by_name < 0) by_name = sort_of_kernel(timeline.texts[event.name]) == Piece::Sort::collective ? 1 : 0;
+        std::size_t sort = event.ran == Ran::kernel ? computing : copying;
+        if (by_name == 1 || (effort != nullptr && effort->kind == Kind::collective)) sort = communicating;
+        next = &event;
+        sweep.add(event.begin, event.end(), sort);
+    }
+    next = nullptr;
+    if (timeline.host_runs_operators) {
+        for (const Item& item : items.all) sweep.add(item.begin, item.end, computing);
+    }
+    sweep.finish();
     return result;
 }
 

@@ -21,6 +21,7 @@ namespace {
 void clear(ChromeEvent& event) {
     event.phase = event.category = event.name = event.process = event.thread = event.time = event.duration = {};
     event.arguments.clear();
+    event.passed_over = false;
 }
 
 void scan_arguments(JsonScan& scan, ChromeEvent& event) {
@@ -44,6 +45,7 @@ void scan_event(JsonScan& scan, ChromeEvent& event, const ChromeReader& reader) 
         if (key == "args") {
             const bool told = !event.name.empty() && !event.category.empty();
             if (told && reader.wants_arguments && !reader.wants_arguments(event)) {
+                event.passed_over = true;
                 scan.value();
             } else {
                 scan_arguments(scan, event);

@@ -29,6 +29,7 @@ struct ChromeEvent {
     std::string_view time;
     std::string_view duration;
     std::vector<std::pair<std::string_view, std::string_view>> arguments;
+    bool passed_over = false;  // its arguments were not wanted
 
     std::string_view argument(std::string_view key) const;  // empty: there is none
 };
@@ -51,7 +52,8 @@ struct ChromeEnd {
 /// Anything that is not JSON is a problem with its byte offset; a file that simply stops is not.
 Result<ChromeEnd> read_chrome_trace(Input& input, const ChromeReader& reader);
 
-inline constexpr std::size_t window_bytes = std::size_t{4} << 20U;
+/// Small enough to be still in a cache when it is read.
+inline constexpr std::size_t window_bytes = std::size_t{512} << 10U;
 inline constexpr std::size_t largest_event = std::size_t{256} << 20U;
 
 }  // namespace roofline::analyze

@@ -54,15 +54,15 @@ std::string short_kernel_name(std::string_view name) {
     return text.empty() ? std::string(name.substr(0, 60)) : text;
 }
 
-std::string record_name(const Timeline& timeline, const Steps& steps, const Item& item) {
+std::string record_name(const Timeline& timeline, const Items& items, const Steps& steps, const Item& item) {
     if (item.ran == Ran::copy || item.ran == Ran::fill) {
         const std::string name =
-            item.events.empty() ? "copy" : readable(timeline.texts[timeline.ran[item.events.front()].name]);
+            item.last == none ? "copy" : readable(timeline.texts[timeline.ran[items.first_event(item)].name]);
         return (item.ran == Ran::fill ? "fill: " : "copy: ") + name;
     }
     if (item.role != none) return steps.roles[item.role];
-    if (item.operation != none && !item.in_graph) return item_name(timeline, item, true);
-    return short_kernel_name(item_name(timeline, item, false));
+    if (item.signature != none && !item.in_graph) return item_name(timeline, items, item, true);
+    return short_kernel_name(item_name(timeline, items, item, false));
 }
 
 namespace {
@@ -75,20 +75,25 @@ struct Sum {
     double explained = 0.0;
 };
 
-/// One stage while it is summed.
+/// One stage while it is summed. Items by the million share a few hundred names: a number leads to the name, and is
+/// looked up in its place.
 class StageSums {
   public:
-    Sum& at(const std::string& name) {
-        const auto [place, fresh] = places_.try_emplace(name, sums_.size());
+    template <class Name>
+    Sum& at(std::uint64_t key, const Name& name) {
+        if (const auto known = by_key_.find(key); known != by_key_.end()) return sums_[known->second];
+        const auto [place, fresh] = places_.try_emplace(name(), sums_.size());
         if (fresh) {
             sums_.emplace_back();
-            sums_.back().record.name = name;
+            sums_.back().record.name = place->first;
         }
+        by_key_.emplace(key, place->second);
         return sums_[place->second];
     }
     std::vector<Sum>& all() { return sums_; }
 
   private:
+    std::unordered_map<std::uint64_t, std::size_t> by_key_;
     std::unordered_map<std::string, std::size_t> places_;
     std::vector<Sum> sums_;
 };
@@ -130,30 +135,39 @@ class Gathering {
   private:
     /// Shapes and times are those of one call; roles and kernels may hold several signatures.
     void add(StageSums& sums, const Item& item) {
-        if (by_ == By::kernel && item.ran == Ran::kernel && !item.events.empty()) {
+        if (by_ == By::kernel && item.ran == Ran::kernel && item.last != none) {
             // Work follows time where one operator took several kernels.
-            for (const std::uint32_t event : item.events) {
-                const double share =
-                    item.time > 0 ? static_cast<double>(timeline_.ran[event].duration) / static_cast<double>(item.time)
-                                  : 1.0 / static_cast<double>(item.events.size());
-                count(sums.at(kernel_name(timeline_.ran[event].name)), item, timeline_.ran[event].duration, share, 1.0);
+            for (const std::uint32_t number : items_.events(item)) {
+                const DeviceEvent& event = timeline_.ran[number];
+                const double share = item.time > 0
+                                         ? static_cast<double>(event.duration) / static_cast<double>(item.time)
+                                         : 1.0 / static_cast<double>(item.count);
+                const auto name = [&] { return short_kernel_name(readable(timeline_.texts[event.name])); };
+                count(sums.at(event.name, name), item, event.duration, share, 1.0);
             }
             return;
         }
-        std::string name = by_ == By::operation ? operator_name(item) : record_name(timeline_, steps_, item);
-        count(sums.at(name), item, item.time, 1.0, 1.0);
+        const auto name = [&] {
+            return by_ == By::operation ? operator_name(item) : record_name(timeline_, items_, steps_, item);
+        };
+        count(sums.at(key_of(item), name), item, item.time, 1.0, 1.0);
+    }
+
+    /// Of what gives an item its name: the same key, the same name.
+    std::uint64_t key_of(const Item& item) const {
+        const auto key = [](std::uint64_t sort, std::uint32_t number) { return (sort << 32U) | number; };
+        const std::uint32_t text = item.last == none ? none : timeline_.ran[items_.first_event(item)].name;
+        if (item.ran != Ran::kernel) return key(item.ran == Ran::fill ? 1 : 2, text);
+        const bool called = item.signature != none && !item.in_graph;
+        if (by_ == By::operation && called) return key(3, item.signature);
+        if (item.role != none) return key(4, item.role);
+        return called ? key(3, item.signature) : key(5, text);
     }
 
     std::string operator_name(const Item& item) const {
-        if (item.ran != Ran::kernel || item.operation == none || item.in_graph)
-            return record_name(timeline_, steps_, item);
-        return item_name(timeline_, item, true);
-    }
-
-    const std::string& kernel_name(std::uint32_t text) {
-        auto& name = kernel_names_[text];
-        if (name.empty()) name = short_kernel_name(readable(timeline_.texts[text]));
-        return name;
+        if (item.ran != Ran::kernel || item.signature == none || item.in_graph)
+            return record_name(timeline_, items_, steps_, item);
+        return item_name(timeline_, items_, item, true);
     }
 
     void count(Sum& sum, const Item& item, std::int64_t time, double share, double times) {
@@ -207,15 +221,16 @@ class Gathering {
     }
 
     void count_copy(Record& record, const Item& item) const {
-        for (const std::uint32_t event : item.events) {
+        for (const std::uint32_t event : items_.events(item)) {
             const DeviceEvent& ran = timeline_.ran[event];
+            const double bytes = timeline_.bytes(ran);
             const std::string& name = timeline_.texts[ran.name];
             Work work;
             const bool host = name.find("HtoD") != std::string::npos || name.find("DtoH") != std::string::npos;
             if (host) {
-                work.at(Level::host) = Bytes(ran.bytes);
+                work.at(Level::host) = Bytes(bytes);
             } else {
-                work.at(Level::memory) = Bytes(ran.ran == Ran::fill ? ran.bytes : 2.0 * ran.bytes);
+                work.at(Level::memory) = Bytes(ran.ran == Ran::fill ? bytes : 2.0 * bytes);
             }
             Record one;
             one.work = work;
@@ -256,7 +271,6 @@ class Gathering {
     const Device& device_;
     bool known_;
     By by_;
-    std::unordered_map<std::uint32_t, std::string> kernel_names_;
     std::vector<std::optional<Record>> priced_;  // by effort
 };
 

@@ -23,6 +23,6 @@ std::vector<AccountStage> gather(const Timeline& timeline, const Items& items, c
 std::string short_kernel_name(std::string_view name);
 
 /// The name of an item under a way to cut.
-std::string record_name(const Timeline& timeline, const Steps& steps, const Item& item);
+std::string record_name(const Timeline& timeline, const Items& items, const Steps& steps, const Item& item);
 
 }  // namespace roofline::analyze

@@ -42,7 +42,7 @@ class Explanations {
 Item host_item(const Timeline& timeline, const Items& items, std::uint32_t op) {
     const Operation& operation = timeline.operations[op];
     Item item;
-    item.operation = op;
+    item.signature = operation.signature;
     item.effort = items.effort_of[operation.signature];
     item.begin = item.started = operation.begin;
     item.end = operation.end;
@@ -52,7 +52,22 @@ Item host_item(const Timeline& timeline, const Items& items, std::uint32_t op) {
 
 }  // namespace
 
-Items collect_items(const Timeline& timeline) {
+namespace {
+
+void append_event(Items& items, Item& item, std::uint32_t event) {
+    if (item.last == none) {
+        items.next[event] = event;
+    } else {
+        items.next[event] = items.next[item.last];
+        items.next[item.last] = event;
+    }
+    item.last = event;
+    ++item.count;
+}
+
+}  // namespace
+
+Items collect_items(Timeline& timeline) {
     Items items;
     items.effort_of.assign(timeline.signatures.size(), none);
     for (std::size_t i = 0; i < timeline.signatures.size(); ++i) {
@@ -66,10 +81,12 @@ Items collect_items(const Timeline& timeline) {
             items.all.push_back(host_item(timeline, items, op));
         std::stable_sort(items.all.begin(), items.all.end(),
                          [](const Item& a, const Item& b) { return a.begin < b.begin; });
+        timeline.operations = {};
         return items;
     }
 
     const Explanations explanations(timeline, items);
+    items.next.assign(timeline.ran.size(), none);
     std::vector<std::uint32_t> item_of_operation(timeline.operations.size(), none);
     items.item_of.assign(timeline.ran.size(), none);
     for (std::uint32_t i = 0; i < timeline.ran.size(); ++i) {
@@ -82,8 +99,9 @@ Items collect_items(const Timeline& timeline) {
             place = static_cast<std::uint32_t>(items.all.size());
             if (explained != none) item_of_operation[explained] = place;
             Item item;
-            item.operation = explained != none ? explained : event.operation;
-            if (explained != none) item.effort = items.effort_of[timeline.operations[explained].signature];
+            const std::uint32_t around = explained != none ? explained : event.operation;
+            if (around != none) item.signature = timeline.operations[around].signature;
+            if (explained != none) item.effort = items.effort_of[item.signature];
             item.begin = event.begin;
             item.end = event.end();
             item.started = event.call != none ? timeline.calls[event.call].begin : event.begin;
@@ -94,19 +112,20 @@ Items collect_items(const Timeline& timeline) {
         Item& item = items.all[place];
         item.end = std::max(item.end, event.end());
         item.time += event.duration;
-        item.events.push_back(i);
+        append_event(items, item, i);
         items.item_of[i] = place;
     }
+    timeline.operations = {};
     return items;
 }
 
-std::string item_name(const Timeline& timeline, const Item& item, bool with_shapes) {
-    if (item.ran == Ran::kernel && item.operation != none && !item.in_graph) {
-        const Signature& signature = timeline.signatures[timeline.operations[item.operation].signature];
+std::string item_name(const Timeline& timeline, const Items& items, const Item& item, bool with_shapes) {
+    if (item.ran == Ran::kernel && item.signature != none && !item.in_graph) {
+        const Signature& signature = timeline.signatures[item.signature];
         return with_shapes ? described(signature) : signature.name;
     }
-    if (item.events.empty()) return "?";
-    return readable(timeline.texts[timeline.ran[item.events.front()].name]);
+    if (item.last == none) return "?";
+    return readable(timeline.texts[timeline.ran[items.first_event(item)].name]);
 }
 
 }  // namespace roofline::analyze

@@ -3,38 +3,71 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "roofline/analyze/json_block.hpp"
+
 namespace roofline::analyze {
+namespace {
+
+/// Brackets and braces that are open, each by what closes it.
+class Open {
+  public:
+    /// What should have been there instead; null where all is well.
+    const char* take(char c) {
+        if (c == '{' || c == '[') {
+            if (depth_ == JsonScan::deepest) return "no more than 256 levels of nesting";
+            closing_[depth_++] = c == '{' ? '}' : ']';
+            return nullptr;
+        }
+        if (closing_[depth_ - 1] != c) return closing_[depth_ - 1] == ']' ? "a closing bracket" : "a closing brace";
+        --depth_;
+        return nullptr;
+    }
+    bool none() const { return depth_ == 0; }
+
+  private:
+    std::array<char, JsonScan::deepest> closing_;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as it grows
+    std::size_t depth_ = 0;
+};
+
+}  // namespace
+
+/// In blocks as long as there are whole ones and nothing is escaped, then byte by byte.
 std::string_view JsonScan::nested() {
     const char* const begin = at_;
-    std::array<char, deepest> closing;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as it grows
-    std::size_t depth = 0;
     const char* at = at_;
-    while (true) {
-        while (at < end_ && !scanning::in(scanning::is_structure, *at)) ++at;
-        if (at >= end_) break;
-        const char c = *at;
-        if (c == '"') {
-            at = scanning::closing_quote(at + 1, end_);
-            if (at >= end_) break;
-        } else if (c == '{' || c == '[') {
-            if (depth == deepest) {
-                at_ = at;
-                fail_here("no more than 256 levels of nesting");
-                return {};
-            }
-            closing[depth++] = c == '{' ? '}' : ']';
-        } else {
-            if (closing[depth - 1] != c) {
-                at_ = at;
-                fail_here(closing[depth - 1] == ']' ? "a closing bracket" : "a closing brace");
-                return {};
-            }
-            if (--depth == 0) {
-                at_ = at + 1;
-                return {begin, static_cast<std::size_t>(at_ - begin)};
-            }
+    Open open;
+    std::uint64_t inside = 0;                    // of a string: all ones
+    const auto taken = [&](const char* place) {  // whether the value ends here, for better or worse
+        if (const char* wrong = open.take(*place)) {
+            at_ = place;
+            fail_here(wrong);
+            return true;
         }
-        ++at;
+        if (!open.none()) return false;
+        at_ = place + 1;
+        return true;
+    };
+    const auto result = [&] {
+        return good() ? std::string_view(begin, static_cast<std::size_t>(at_ - begin)) : std::string_view();
+    };
+    while (end_ - at >= scanning::block_bytes) {
+        const scanning::BlockMasks masks = scanning::masks_of(at);
+        if (masks.slashes != 0) break;
+        const std::uint64_t strings = scanning::between(masks.quotes) ^ inside;
+        for (std::uint64_t left = masks.brackets & ~strings; left != 0; left &= left - 1) {
+            if (taken(at + std::countr_zero(left))) return result();
+        }
+        inside = std::uint64_t{0} - (strings >> 63U);
+        at += scanning::block_bytes;
+    }
+    if (inside != 0) at = scanning::closing_quote(at, end_) + 1;
+    for (; at < end_; ++at) {
+        if (!scanning::in(scanning::is_structure, *at)) continue;
+        if (*at == '"') {
+            at = scanning::closing_quote(at + 1, end_);
+        } else if (taken(at)) {
+            return result();
+        }
     }
     at_ = end_;
     run_out();

@@ -58,7 +58,12 @@ void choose_device(const Timeline& timeline, const Options& options, Analysis& a
 void count_explained(const Timeline& timeline, const Items& items, Analysis& analysis) {
     std::int64_t all = 0;
     std::int64_t explained = 0;
-    std::map<std::string, Unexplained> rest;
+    struct Left {
+        const Item* one = nullptr;
+        double count = 0.0;
+        std::int64_t time = 0;
+    };
+    std::map<std::pair<std::uint32_t, bool>, Left> left;  // by operator or kernel: millions may share a name
     for (const Item& item : items.all) {
         if (item.ran != Ran::kernel) continue;
         all += item.time;
@@ -66,21 +71,31 @@ void count_explained(const Timeline& timeline, const Items& items, Analysis& ana
             explained += item.time;
             continue;
         }
-        std::string name = item_name(timeline, item, false);
+        const bool called = item.signature != none && !item.in_graph;
+        const std::uint32_t kernel = item.last == none ? none : timeline.ran[items.first_event(item)].name;
+        Left& sum = left[{called ? item.signature : kernel, called}];
+        sum.one = &item;
+        sum.count += 1.0;
+        sum.time += item.time;
+    }
+    std::map<std::string, Unexplained> rest;
+    for (const auto& [key, sum] : left) {
+        const Item& item = *sum.one;
+        std::string name = item_name(timeline, items, item, false);
         std::string why = "no operator started it";
         if (item.in_graph) {
             why = "inside a CUDA graph, which carries no shapes";
             name = short_kernel_name(name);
-        } else if (item.operation != none) {
-            const Signature& signature = timeline.signatures[timeline.operations[item.operation].signature];
+        } else if (item.signature != none) {
+            const Signature& signature = timeline.signatures[item.signature];
             why = signature.has_shapes ? "no formula for this operator" : "the file holds no shapes";
         } else {
             name = short_kernel_name(name);
         }
         Unexplained& entry = rest[name];
         entry.name = name;
-        entry.count += 1.0;
-        entry.time += seconds(item.time);
+        entry.count += sum.count;
+        entry.time += seconds(sum.time);
         entry.why = why;
     }
     analysis.kernel_time = seconds(all);
@@ -155,10 +170,10 @@ void list_steps(const Items& items, const Steps& steps, Span whole, Analysis& an
         std::int64_t busy = 0;
         for (const std::uint32_t i : step.items) {
             busy += items.all[i].time;
-            time.kernels += items.all[i].ran == Ran::kernel ? static_cast<double>(items.all[i].events.size()) : 0.0;
+            time.kernels += items.all[i].ran == Ran::kernel ? static_cast<double>(items.all[i].count) : 0.0;
         }
         for (const std::uint32_t i : step.items) {
-            if (items.all[i].in_graph) time.graph_kernels += static_cast<double>(items.all[i].events.size());
+            if (items.all[i].in_graph) time.graph_kernels += static_cast<double>(items.all[i].count);
         }
         time.busy = seconds(busy);
         time.batch = step.batch;
@@ -181,11 +196,11 @@ void keep_timelines(const Timeline& timeline, const Items& items, const Steps& s
         for (const std::uint32_t i : step.items) {
             const Item& item = items.all[i];
             const bool known = item.role != none;
-            for (const std::uint32_t number : item.events) {
+            for (const std::uint32_t number : items.events(item)) {
                 const DeviceEvent& event = timeline.ran[number];
                 const auto [lane, is_new] = lanes.try_emplace(event.stream, lanes.size());
                 if (is_new) shown.streams.push_back(stream_name(timeline, event.stream));
-                shown.events.push_back({known ? steps.roles[item.role] : item_name(timeline, item, false),
+                shown.events.push_back({known ? steps.roles[item.role] : item_name(timeline, items, item, false),
                                         known ? group_of(steps.roles[item.role]) : Group::other,
                                         static_cast<double>(event.begin - step.begin) * 1e-9,
                                         static_cast<double>(event.end() - step.begin) * 1e-9, lane->second});
@@ -244,11 +259,11 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
                         "{} by the order and "
                         "the names of kernels",
                         100.0 * (analysis.inferred_time / analysis.kernel_time), analysis.account.model));
+        std::vector<bool> seen(steps.roles.size(), false);
         for (const Item& item : items.all) {
-            if (!item.inferred || item.role == none) continue;
-            const std::string& role = steps.roles[item.role];
-            if (std::find(analysis.inferred.begin(), analysis.inferred.end(), role) == analysis.inferred.end())
-                analysis.inferred.push_back(role);
+            if (!item.inferred || item.role == none || seen[item.role]) continue;
+            seen[item.role] = true;
+            analysis.inferred.push_back(steps.roles[item.role]);
         }
     }
     if (timeline.any_shapes && analysis.explained_time / analysis.kernel_time < 0.5 && !options.model) {

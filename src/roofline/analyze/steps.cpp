@@ -32,11 +32,11 @@ Piece piece_of(const Timeline& timeline, const Items& items, const Item& item) {
         piece.sort = Sort::copy;
         return piece;
     }
-    if (item.operation == none || item.in_graph) {
-        if (!item.events.empty()) piece.sort = sort_of_kernel(timeline.texts[timeline.ran[item.events.front()].name]);
+    if (item.signature == none || item.in_graph) {
+        if (item.last != none) piece.sort = sort_of_kernel(timeline.texts[timeline.ran[items.first_event(item)].name]);
         return piece;
     }
-    const Signature& signature = timeline.signatures[timeline.operations[item.operation].signature];
+    const Signature& signature = timeline.signatures[item.signature];
     piece.sort = sort_of_operator(signature.name);
     for (const Argument& argument : signature.arguments) {
         for (const Tensor& tensor : argument.tensors)
@@ -135,8 +135,6 @@ class Search {
         for (std::uint32_t i = 0; i < items.all.size(); ++i) order_.push_back(i);
         std::stable_sort(order_.begin(), order_.end(),
                          [&](std::uint32_t a, std::uint32_t b) { return items.all[a].started < items.all[b].started; });
-        pieces_.reserve(items.all.size());
-        for (const Item& item : items.all) pieces_.push_back(piece_of(timeline, items, item));
     }
 
     Steps run() {
@@ -154,6 +152,20 @@ class Search {
 
   private:
     std::vector<std::uint32_t> everything() const { return order_; }
+
+    /// Thousands of items share a signature or a kernel, and with it what they are.
+    const Piece& piece(std::uint32_t number) {
+        const Item& item = items_.all[number];
+        std::uint64_t key = 0;
+        if (item.ran == Ran::kernel && (item.signature == none || item.in_graph)) {
+            key = item.last == none ? 1 : (std::uint64_t{timeline_.ran[items_.first_event(item)].name} << 3U) | 2U;
+        } else if (item.ran == Ran::kernel) {
+            key = (std::uint64_t{item.signature} << 3U) | (item.effort == none ? 4U : 5U);
+        }
+        const auto found = known_.find(key);
+        if (found != known_.end()) return found->second;
+        return known_.emplace(key, piece_of(timeline_, items_, item)).first->second;
+    }
 
     bool by_annotation() {
         std::vector<Range> ranges = named_ranges(timeline_);
@@ -176,14 +188,14 @@ class Search {
             while (range < ranges.size() && ranges[range].end <= item.started) ++range;
             if (range == ranges.size()) break;
             if (item.started < ranges[range].begin) continue;
-            if (item.ran != Ran::kernel && item.operation == none) continue;
+            if (item.ran != Ran::kernel && item.signature == none) continue;
             found[range].items.push_back(i);
             any = true;
-            if (pieces_[i].sort == Piece::Sort::embedding && products_since) {
+            if (piece(i).sort == Piece::Sort::embedding && products_since) {
                 ++passes[range];
                 products_since = false;
             }
-            products_since = products_since || pieces_[i].sort == Piece::Sort::product;
+            products_since = products_since || piece(i).sort == Piece::Sort::product;
         }
         if (!any || std::any_of(passes.begin(), passes.end(), [](std::size_t count) { return count > 1; }))
             return false;
@@ -196,11 +208,11 @@ class Search {
         std::vector<Step> found;
         bool products_since = true;
         for (const std::uint32_t i : order_) {
-            if (pieces_[i].sort == Piece::Sort::embedding && products_since) {
+            if (piece(i).sort == Piece::Sort::embedding && products_since) {
                 found.emplace_back();
                 products_since = false;
             }
-            products_since = products_since || pieces_[i].sort == Piece::Sort::product;
+            products_since = products_since || piece(i).sort == Piece::Sort::product;
             if (!found.empty()) found.back().items.push_back(i);
         }
         if (found.empty()) return false;
@@ -210,11 +222,11 @@ class Search {
     }
 
     void by_graph() {
-        std::map<std::int64_t, std::vector<std::uint32_t>> launches;
+        std::map<std::uint32_t, std::vector<std::uint32_t>> launches;
         for (const std::uint32_t i : order_) {
             const Item& item = items_.all[i];
-            if (item.in_graph && !item.events.empty())
-                launches[timeline_.ran[item.events.front()].correlation].push_back(i);
+            if (item.in_graph && item.last != none)
+                launches[timeline_.ran[items_.first_event(item)].correlation].push_back(i);
         }
         for (auto& [correlation, members] : launches) {
             if (members.size() < 8) continue;
@@ -250,7 +262,7 @@ class Search {
         std::stable_sort(sorted.begin(), sorted.end(),
                          [&](std::uint32_t a, std::uint32_t b) { return items_.all[a].begin < items_.all[b].begin; });
         std::vector<Piece> pieces;
-        for (const std::uint32_t i : sorted) pieces.push_back(pieces_[i]);
+        for (const std::uint32_t i : sorted) pieces.push_back(piece(i));
         Found found = find_roles(pieces);
         for (std::size_t k = 0; k < sorted.size(); ++k) {
             if (!found.roles[k].name.empty()) items_.all[sorted[k]].role = number_of_role(found.roles[k].name);
@@ -279,7 +291,7 @@ class Search {
             }
             if (rows == 0.0 && effort->product && effort->weights > 0.0 && effort->product->inner > 1.0)
                 rows = effort->product->rows;
-            if (pieces_[i].sort == Piece::Sort::softmax && queries == 0.0) scores(item, step, queries);
+            if (piece(i).sort == Piece::Sort::softmax && queries == 0.0) scores(item, step, queries);
         }
         step.tokens = step.batch * queries > 0.0 ? step.batch * queries : rows;
         if (step.kind.empty() && queries > 0.0) step.kind = queries > 1.0 ? "prefill" : "decode";
@@ -289,8 +301,8 @@ class Search {
 
     /// Attention written out: the softmax sees [batch, heads, queries, keys].
     void scores(const Item& item, Step& step, double& queries) const {
-        if (item.operation == none) return;
-        const Signature& signature = timeline_.signatures[timeline_.operations[item.operation].signature];
+        if (item.signature == none) return;
+        const Signature& signature = timeline_.signatures[item.signature];
         if (signature.arguments.empty() || signature.arguments[0].tensors.empty()) return;
         const auto& dims = signature.arguments[0].tensors[0].dims;
         if (dims.size() != 4) return;
@@ -350,7 +362,7 @@ class Search {
     Items& items_;
     Steps steps_;
     std::vector<std::uint32_t> order_;  // items as the host asked for them
-    std::vector<Piece> pieces_;         // one per item
+    std::unordered_map<std::uint64_t, Piece> known_;
     std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 

@@ -1,11 +1,17 @@
 #include "roofline/analyze/timeline.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include "roofline/analyze/json_scan.hpp"
 
 namespace roofline::analyze {
+
+namespace {
+
+constexpr std::size_t most_streams = 0xFFFF;
+
+}  // namespace
 
 std::uint32_t Texts::number_of(std::string_view raw) {
     if (const auto found = numbers_.find(raw); found != numbers_.end()) return found->second;
@@ -15,20 +21,49 @@ std::uint32_t Texts::number_of(std::string_view raw) {
     return number;
 }
 
-std::uint32_t Timeline::stream_of(std::int64_t device, std::int64_t number) {
+std::uint16_t Timeline::stream_of(std::int64_t device, std::int64_t number) {
     const Stream wanted{device, number};
     for (std::size_t i = streams.size(); i-- > 0;) {
-        if (streams[i] == wanted) return static_cast<std::uint32_t>(i);
+        if (streams[i] == wanted) return static_cast<std::uint16_t>(i);
     }
-    streams.push_back(wanted);
-    return static_cast<std::uint32_t>(streams.size() - 1);
+    // No machine has as many; a hostile file shares the last.
+    if (streams.size() < most_streams) streams.push_back(wanted);
+    return static_cast<std::uint16_t>(streams.size() - 1);
+}
+
+std::uint32_t Timeline::caller_of(std::uint32_t name, std::uint32_t thread) {
+    const std::uint64_t key = (std::uint64_t{name} << 32U) | thread;
+    const auto [place, fresh] = caller_numbers_.try_emplace(key, static_cast<std::uint32_t>(callers.size()));
+    if (fresh) callers.push_back({name, thread});
+    return place->second;
+}
+
+std::uint32_t Timeline::size_of(double bytes) {
+    if (bytes == 0.0) return 0;
+    const auto [place, fresh] = size_numbers_.try_emplace(bytes, static_cast<std::uint32_t>(sizes.size()));
+    if (fresh) sizes.push_back(bytes);
+    return place->second;
+}
+
+std::uint32_t Timeline::id_of(std::int64_t written) {
+    constexpr std::int64_t first_large = 0xC0000000;
+    if (written < 0) return none;
+    if (written < first_large) return static_cast<std::uint32_t>(written);
+    const auto number = static_cast<std::uint32_t>(first_large + static_cast<std::int64_t>(large_ids_.size()));
+    return large_ids_.try_emplace(written, number).first->second;
 }
 
 namespace {
 
+/// Files are mostly in order already, and a stable sort takes half as much memory again.
+template <class T, class Before>
+void put_in_order(std::vector<T>& all, const Before& before) {
+    if (!std::is_sorted(all.begin(), all.end(), before)) std::stable_sort(all.begin(), all.end(), before);
+}
+
 /// Operators of one thread nest: sorted by begin, the open ones are a stack.
 void find_parents(std::vector<Operation>& operations) {
-    std::stable_sort(operations.begin(), operations.end(), [](const Operation& a, const Operation& b) {
+    put_in_order(operations, [](const Operation& a, const Operation& b) {
         if (a.thread != b.thread) return a.thread < b.thread;
         if (a.begin != b.begin) return a.begin < b.begin;
         return a.end > b.end;
@@ -64,38 +99,37 @@ bool starts_graph(const std::string& call) {
 
 void connect(Timeline& timeline) {
     find_parents(timeline.operations);
-    std::stable_sort(timeline.ran.begin(), timeline.ran.end(),
-                     [](const DeviceEvent& a, const DeviceEvent& b) { return a.begin < b.begin; });
-    std::stable_sort(timeline.calls.begin(), timeline.calls.end(),
-                     [](const HostCall& a, const HostCall& b) { return a.correlation < b.correlation; });
+    put_in_order(timeline.ran, [](const DeviceEvent& a, const DeviceEvent& b) { return a.begin < b.begin; });
+    put_in_order(timeline.calls, [](const HostCall& a, const HostCall& b) { return a.correlation < b.correlation; });
 
-    std::vector<std::pair<std::int64_t, std::uint32_t>> by_external;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> by_external;
+    by_external.reserve(timeline.operations.size());
     for (std::uint32_t i = 0; i < timeline.operations.size(); ++i) {
-        if (timeline.operations[i].external >= 0) by_external.emplace_back(timeline.operations[i].external, i);
+        if (timeline.operations[i].external != none) by_external.emplace_back(timeline.operations[i].external, i);
     }
-    std::sort(by_external.begin(), by_external.end());
+    if (!std::is_sorted(by_external.begin(), by_external.end())) std::sort(by_external.begin(), by_external.end());
 
-    std::vector<bool> graph_call(timeline.texts.size());
-    for (std::uint32_t i = 0; i < timeline.texts.size(); ++i) graph_call[i] = starts_graph(timeline.texts[i]);
+    std::vector<bool> graph_call;
+    for (const Caller& caller : timeline.callers) graph_call.push_back(starts_graph(timeline.texts[caller.name]));
 
     for (DeviceEvent& event : timeline.ran) {
-        if (event.correlation >= 0) {
+        if (event.correlation != none) {
             const auto call =
                 std::partition_point(timeline.calls.begin(), timeline.calls.end(),
                                      [&](const HostCall& other) { return other.correlation < event.correlation; });
             if (call != timeline.calls.end() && call->correlation == event.correlation) {
                 event.call = static_cast<std::uint32_t>(call - timeline.calls.begin());
-                event.in_graph = event.in_graph || graph_call[call->name];
+                event.in_graph = event.in_graph || graph_call[call->caller];
             }
         }
-        if (event.external >= 0) {
+        if (const std::uint32_t external = std::exchange(event.operation, none); external != none) {
             const auto op = std::lower_bound(by_external.begin(), by_external.end(),
-                                             std::pair<std::int64_t, std::uint32_t>(event.external, 0));
-            if (op != by_external.end() && op->first == event.external) event.operation = op->second;
+                                             std::pair<std::uint32_t, std::uint32_t>(external, 0));
+            if (op != by_external.end() && op->first == external) event.operation = op->second;
         }
         if (event.operation == none && event.call != none) {
             const HostCall& call = timeline.calls[event.call];
-            event.operation = innermost(timeline.operations, call.thread, call.begin);
+            event.operation = innermost(timeline.operations, timeline.callers[call.caller].thread, call.begin);
         }
     }
 }

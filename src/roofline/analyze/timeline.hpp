@@ -1,6 +1,7 @@
 // What a profiler recorded, whatever its file format: operators on host threads, calls that start work, what ran on
-// streams of devices, and ranges that people named. Events are small and refer to texts and shapes that are kept once,
-// so that a trace of gigabytes becomes tens of megabytes. Times are whole nanoseconds: sums are exact.
+// streams of devices, and ranges that people named. Events are small (24 to 40 bytes) and refer to texts, shapes and
+// sizes that are kept once, so that a trace of gigabytes becomes a few hundred megabytes. Times are whole nanoseconds:
+// sums are exact.
 #pragma once
 
 #include <cstdint>
@@ -64,19 +65,24 @@ inline constexpr std::uint32_t none = 0xFFFFFFFFU;
 struct Operation {
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    std::int64_t external = -1;
+    std::uint32_t external = none;  // by Timeline::id_of
     std::uint32_t signature = 0;
     std::uint32_t thread = 0;
     std::uint32_t parent = none;
+};
+
+/// Which function was called, and by whom: thousands of calls share one.
+struct Caller {
+    std::uint32_t name = 0;
+    std::uint32_t thread = 0;
 };
 
 /// A call of the host that starts work on a device.
 struct HostCall {
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    std::int64_t correlation = -1;
-    std::uint32_t name = 0;
-    std::uint32_t thread = 0;
+    std::uint32_t correlation = none;  // by Timeline::id_of
+    std::uint32_t caller = 0;          // into Timeline::callers
 };
 
 enum class Ran : std::uint8_t { kernel, copy, fill };
@@ -85,13 +91,12 @@ enum class Ran : std::uint8_t { kernel, copy, fill };
 struct DeviceEvent {
     std::int64_t begin = 0;
     std::int64_t duration = 0;
-    std::int64_t correlation = -1;
-    std::int64_t external = -1;
-    double bytes = 0.0;  // of copies and fills
+    std::uint32_t correlation = none;  // by Timeline::id_of
     std::uint32_t name = 0;
-    std::uint32_t stream = 0;
-    std::uint32_t operation = none;  // that started it
+    std::uint32_t operation = none;  // that started it; until `connect`, the external id that it carries
     std::uint32_t call = none;
+    std::uint32_t size = 0;  // of copies and fills: into Timeline::sizes
+    std::uint16_t stream = 0;
     Ran ran = Ran::kernel;
     bool in_graph = false;
 
@@ -117,9 +122,11 @@ struct Timeline {
     std::vector<Signature> signatures;
     std::vector<Operation> operations;
     std::vector<HostCall> calls;
+    std::vector<Caller> callers;
     std::vector<DeviceEvent> ran;
     std::vector<Annotation> annotations;
     std::vector<Stream> streams;
+    std::vector<double> sizes{0.0};               // in bytes
     std::map<std::int64_t, std::string> devices;  // names, by number
     std::int64_t rank = -1;                       // of a distributed run; -1: unknown
     std::int64_t ranks = 0;
@@ -128,7 +135,18 @@ struct Timeline {
     double events = 0.0;
     std::vector<std::string> notes;
 
-    std::uint32_t stream_of(std::int64_t device, std::int64_t number);
+    std::uint16_t stream_of(std::int64_t device, std::int64_t number);
+    std::uint32_t caller_of(std::uint32_t name, std::uint32_t thread);
+    std::uint32_t size_of(double bytes);
+    double bytes(const DeviceEvent& event) const { return sizes[event.size]; }
+    /// The number a profiler gave in half the room: itself where it is small, as they nearly always are. `none` for
+    /// what is negative.
+    std::uint32_t id_of(std::int64_t written);
+
+  private:
+    std::unordered_map<std::uint64_t, std::uint32_t> caller_numbers_;
+    std::unordered_map<double, std::uint32_t> size_numbers_;
+    std::unordered_map<std::int64_t, std::uint32_t> large_ids_;
 };
 
 /// Finds the operator that started each kernel: by the number both carry, else by the call that started it and the

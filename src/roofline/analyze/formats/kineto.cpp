@@ -50,22 +50,21 @@ Category category_of(std::string_view raw) {
     return Category::other;
 }
 
-/// Most operators in a trace only look at a tensor differently or allocate one. They start no kernel, so nothing is
-/// lost without them.
+/// Most operators in a trace only look at a tensor differently, allocate one, or call another operator that does the
+/// work and is in the trace as well. They start no kernel themselves, so nothing is lost without them.
 bool starts_nothing(std::string_view name) {
-    static const std::unordered_set<std::string_view> names = {"aten::view",          "aten::as_strided",
-                                                               "aten::empty",         "aten::empty_strided",
-                                                               "aten::transpose",     "aten::t",
-                                                               "aten::slice",         "aten::select",
-                                                               "aten::expand",        "aten::unsqueeze",
-                                                               "aten::squeeze",       "aten::detach",
-                                                               "aten::detach_",       "detach",
-                                                               "aten::alias",         "aten::permute",
-                                                               "aten::resize_",       "aten::_unsafe_view",
-                                                               "aten::result_type",   "aten::empty_like",
-                                                               "aten::lift_fresh",    "aten::narrow",
-                                                               "aten::_reshape_alias"};
-    return name.starts_with("aten::") ? names.contains(name) : name == "detach";
+    static const std::unordered_set<std::string_view> names = {
+        // Views.
+        "view", "as_strided", "transpose", "t", "slice", "select", "expand", "unsqueeze", "squeeze", "detach",
+        "detach_", "alias", "permute", "_unsafe_view", "narrow", "_reshape_alias", "chunk", "split", "split_with_sizes",
+        "unbind", "flatten", "unflatten", "view_as", "expand_as", "movedim", "swapaxes", "numpy_T", "mT",
+        // Room.
+        "empty", "empty_strided", "empty_like", "new_empty", "resize_", "set_", "result_type", "lift_fresh",
+        // What calls others.
+        "reshape", "reshape_as", "to", "_to_copy", "type_as", "contiguous", "matmul", "zeros", "zeros_like", "ones",
+        "ones_like", "full", "full_like", "new_zeros", "softmax", "item", "repeat", "clone"};
+    if (!name.starts_with("aten::")) return name == "detach" || name == "detach_";
+    return names.contains(name.substr(6));
 }
 
 std::vector<std::int64_t> whole_numbers(JsonScan& scan) {
@@ -142,6 +141,7 @@ class Reader {
 
     void event(const ChromeEvent& event) {
         ++timeline_.events;
+        if (event.passed_over) return;
         if (event.phase.size() != 3 || event.phase[1] != 'X') {
             if (event.phase == "\"M\"") process_name(event);
             return;
@@ -164,8 +164,8 @@ class Reader {
                 operation(event, begin, duration);
                 break;
             case Category::call:
-                timeline_.calls.push_back({begin, begin + duration, whole(event.argument("correlation"), -1),
-                                           timeline_.texts.number_of(unquoted(event.name)), thread_of(event)});
+                if (const std::uint32_t id = timeline_.id_of(whole(event.argument("correlation"), -1)); id != none)
+                    timeline_.calls.push_back({begin, begin + duration, id, caller_of(event)});
                 break;
             case Category::annotation:
                 timeline_.annotations.push_back(
@@ -261,13 +261,16 @@ class Reader {
         return last_number_;
     }
 
+    std::uint32_t caller_of(const ChromeEvent& event) {
+        return timeline_.caller_of(timeline_.texts.number_of(unquoted(event.name)), thread_of(event));
+    }
+
     void operation(const ChromeEvent& event, std::int64_t begin, std::int64_t duration) {
-        if (starts_nothing(unquoted(event.name))) return;
-        std::int64_t external = -1;
+        std::uint32_t external = none;
         key_.assign(event.name);
         for (const auto& [name, value] : event.arguments) {
             if (name == "External id") {
-                external = whole(value, -1);
+                external = timeline_.id_of(whole(value, -1));
             } else if (name.starts_with("Input ") || name == "Concrete Inputs" || name == "Collective name" ||
                        name.ends_with("nelems") || name == "Group size" || name == "dtype" || name == "flops" ||
                        name == "Output Dims") {
@@ -336,11 +339,11 @@ class Reader {
         std::int64_t device = whole(event.process, 0);
         std::int64_t stream = whole(event.thread, 0);
         for (const auto& [name, value] : event.arguments) {
-            if (name == "correlation") ran.correlation = whole(value, -1);
-            if (name == "External id" || name == "external id") ran.external = whole(value, -1);
+            if (name == "correlation") ran.correlation = timeline_.id_of(whole(value, -1));
+            if (name == "External id" || name == "external id") ran.operation = timeline_.id_of(whole(value, -1));
             if (name == "device") device = whole(value, device);
             if (name == "stream") stream = whole(value, stream);
-            if (name == "bytes") ran.bytes = std::max(0.0, number(value));
+            if (name == "bytes") ran.size = timeline_.size_of(std::max(0.0, number(value)));
             if (name == "graph id" || name == "graph node id") ran.in_graph = whole(value, 0) > 0;
         }
         ran.stream = timeline_.stream_of(device, stream);

@@ -119,10 +119,10 @@ void read_kernels(File& file, Timeline& timeline) {
         event.begin = file.whole(s, 0);
         event.duration = std::max(0LL, file.whole(s, 1) - file.whole(s, 0));
         event.stream = timeline.stream_of(file.whole(s, 2), file.whole(s, 3));
-        event.correlation = file.whole(s, 4);
+        event.correlation = timeline.id_of(file.whole(s, 4));
         event.ran = ran;
         event.name = timeline.texts.number_of(name);
-        event.bytes = bytes;
+        event.size = timeline.size_of(bytes);
         event.in_graph = in_graph;
         timeline.ran.push_back(event);
     };
@@ -145,9 +145,9 @@ void read_host(File& file, Timeline& timeline) {
         "SELECT r.start, r.end, r.correlationId, r.globalTid, s.value FROM CUPTI_ACTIVITY_KIND_RUNTIME r "
         "LEFT JOIN StringIds s ON s.id = r.nameId",
         [&](Statement* s) {
-            timeline.calls.push_back({file.whole(s, 0), file.whole(s, 1), file.whole(s, 2),
-                                      timeline.texts.number_of(file.text(s, 4)),
-                                      static_cast<std::uint32_t>(file.whole(s, 3))});
+            timeline.calls.push_back({file.whole(s, 0), file.whole(s, 1), timeline.id_of(file.whole(s, 2)),
+                                      timeline.caller_of(timeline.texts.number_of(file.text(s, 4)),
+                                                         static_cast<std::uint32_t>(file.whole(s, 3)))});
         });
     file.rows(
         "SELECT n.start, n.end, n.globalTid, COALESCE(n.text, s.value) FROM NVTX_EVENTS n "

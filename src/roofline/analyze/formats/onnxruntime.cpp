@@ -80,7 +80,7 @@ class Reader {
         const auto [place, fresh] =
             signatures_.try_emplace(key, static_cast<std::uint32_t>(timeline_.signatures.size()));
         if (fresh) timeline_.signatures.push_back(signature_of(op, event));
-        timeline_.operations.push_back({begin, begin + duration, -1, place->second, 0, none});
+        timeline_.operations.push_back({begin, begin + duration, none, place->second, 0, none});
     }
 
   private:
