@@ -40,6 +40,21 @@ TEST(Ask, PredictGivesAReportAndTheCommandThatGivesTheSame) {
               "roofline predict llama-3.1-8b h100-sxm --batch 8 --kv-cache-dtype fp8 --set memory.bandwidth=2x");
 }
 
+TEST(Ask, WhatIsRememberedChangesNoAnswer) {
+    Memory shared;
+    for (const char* question : {R"({"verb": "predict", "options": {"model": "gpt2", "device": "l40s"}})",
+                                 R"({"verb": "predict", "options": {"model": "gpt2", "device": "l40s",
+                                     "set": ["memory.bandwidth=2x", "n_layer=3"]}})",
+                                 R"({"verb": "predict", "options": {"model": "nobody", "device": "l40s"}})",
+                                 R"({"verb": "device", "options": {"device": "l40s"}})", R"({"verb": "models"})",
+                                 R"({"verb": "devices"})", R"({"verb": "options"})"}) {
+        Memory fresh;
+        const Answer alone = answer(question, fresh);
+        EXPECT_EQ(answer(question, shared).text, alone.text) << question;
+        EXPECT_EQ(answer(question, shared).text, alone.text) << question;
+    }
+}
+
 TEST(Ask, OtherNamesOfAnOptionMeanTheSame) {
     const Json options = {{"model", "gpt2"}, {"device", "l40s"}};
     Json other = options;

@@ -414,7 +414,7 @@ TEST(EngineReports, FollowTheSchemaWhetherItFitsOrNot) {
         for (const char* model : {"llama-3.1-8b", "gpt-oss-120b", "qwen3-next-80b-a3b", "llama-3.1-405b"}) {
             const predict::Scenario scenario = scenario_of(model, "h100-sxm", engine, 4.0);
             const predict::Report report = predict::predict(scenario);
-            const auto json = parsed(io::dump(io::report_json(scenario, report, {"roofline", "2026-01-01T00:00:00Z"})));
+            const auto json = parsed(io::report_text(scenario, report, {"roofline", "2026-01-01T00:00:00Z"}));
             const auto found = schema.violations(json);
             EXPECT_TRUE(found.empty()) << engine << " " << model << "\n" << joined(found);
             EXPECT_EQ(json["fit"].contains("engine"), std::string(engine) != "none") << engine;

@@ -84,7 +84,7 @@ Result<Answer> answer_predict(Asked asked) {
     const auto predicted = options.answer(asked.library);
     if (!predicted) return std::unexpected(predicted.error());
     asked.run.command = command_of("predict", form);
-    return Answer{io::dump(predicted_json(*predicted, asked.run)), predicted->has_answer() ? 0 : no_answer};
+    return Answer{predicted_text(*predicted, asked.run), predicted->has_answer() ? 0 : no_answer};
 }
 
 /// The derivation of every operator, as text.
@@ -229,14 +229,17 @@ Result<Answer> answer_options(Asked) {
 struct Verb {
     std::string_view name;
     Result<Answer> (*answer)(Asked);
+    bool list = false;  // the answer is the same whatever comes with the question
 };
 constexpr Verb verbs[] = {
-    {"predict", answer_predict}, {"explain", answer_explain}, {"advise", answer_advise}, {"plan", answer_plan},
+    {"predict", answer_predict},     {"explain", answer_explain},
+    {"advise", answer_advise},       {"plan", answer_plan},
 #ifndef ROOFLINE_WITHOUT_SWEEP
     {"sweep", answer_sweep},
 #endif
-    {"model", answer_model},     {"device", answer_device},   {"models", answer_models}, {"devices", answer_devices},
-    {"account", answer_account}, {"options", answer_options},
+    {"model", answer_model},         {"device", answer_device},
+    {"models", answer_models, true}, {"devices", answer_devices, true},
+    {"account", answer_account},     {"options", answer_options, true},
 };
 
 std::optional<std::vector<std::byte>> decode_base64(std::string_view text) {
@@ -286,7 +289,15 @@ Result<void> read_files(const Json& question, RequestLibrary& library) {
     return {};
 }
 
-Result<Answer> answer_or_problem(std::string_view text, RequestLibrary& library, const std::string& time) {
+Result<Answer> answer_list(const Verb& verb, const Asked& asked, Memory& memory) {
+    if (const std::string* known = memory.list(asked.question.verb)) return Answer{*known, 0};
+    auto answered = verb.answer(asked);
+    if (answered) memory.keep_list(asked.question.verb, answered->text);
+    return answered;
+}
+
+Result<Answer> answer_or_problem(std::string_view text, RequestLibrary& library, Memory& memory,
+                                 const std::string& time) {
     const auto json = io::parse_json(text, "question");
     if (!json) return std::unexpected(json.error());
     if (!json->is_object()) return fail(fmt::format("question: found {}, expected an object", io::describe(*json)));
@@ -304,7 +315,9 @@ Result<Answer> answer_or_problem(std::string_view text, RequestLibrary& library,
     if (json->contains("options")) question.options = (*json)["options"];
     if (auto done = read_files(*json, library); !done) return std::unexpected(done.error());
     for (const Verb& verb : verbs) {
-        if (verb.name == question.verb) return verb.answer({question, library, {"", time}});
+        if (verb.name != question.verb) continue;
+        const Asked asked{question, library, {"", time}};
+        return verb.list ? answer_list(verb, asked, memory) : verb.answer(asked);
     }
     std::string known;
     for (const Verb& verb : verbs) known += (known.empty() ? "" : ", ") + std::string(verb.name);
@@ -315,7 +328,7 @@ Result<Answer> answer_or_problem(std::string_view text, RequestLibrary& library,
 
 Answer answer(std::string_view question, Memory& memory, const std::string& time) {
     RequestLibrary library(memory);
-    auto answered = answer_or_problem(question, library, time);
+    auto answered = answer_or_problem(question, library, memory, time);
     if (answered) return std::move(*answered);
     const int exit = answered.error().unavailable ? not_here : bad_input;
     OrderedJson error = {{"text", answered.error().text}, {"exit", exit}};

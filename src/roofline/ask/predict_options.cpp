@@ -26,10 +26,10 @@ Result<Predicted> PredictOptions::answer(const Library& library) const {
     return predicted;
 }
 
-io::OrderedJson predicted_json(const Predicted& predicted, const io::RunInfo& run) {
-    io::OrderedJson json = io::report_json(predicted.scenario, predicted.report, run);
-    if (predicted.load) json["load"] = io::load_json(predicted.load->traffic, predicted.load->answer);
-    return json;
+std::string predicted_text(const Predicted& predicted, const io::RunInfo& run) {
+    const io::OrderedJson load =
+        predicted.load ? io::load_json(predicted.load->traffic, predicted.load->answer) : io::OrderedJson(nullptr);
+    return io::report_text(predicted.scenario, predicted.report, run, load);
 }
 
 }  // namespace roofline::ask

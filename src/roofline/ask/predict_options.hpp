@@ -37,6 +37,6 @@ struct PredictOptions {
     Result<Predicted> answer(const Library& library) const;
 };
 
-io::OrderedJson predicted_json(const Predicted& predicted, const io::RunInfo& run);
+std::string predicted_text(const Predicted& predicted, const io::RunInfo& run);
 
 }  // namespace roofline::ask

@@ -51,6 +51,25 @@ void Memory::keep(const std::string& name, const io::ModelFile& model) {
     models_.insert_or_assign(name, model);
 }
 
+const Device* Memory::device(const std::string& name) const {
+    const auto found = devices_.find(name);
+    return found == devices_.end() ? nullptr : &found->second;
+}
+
+void Memory::keep(const std::string& name, const Device& device) {
+    if (devices_.size() >= most_kept) devices_.clear();
+    devices_.insert_or_assign(name, device);
+}
+
+const std::string* Memory::list(const std::string& verb) const {
+    const auto found = lists_.find(verb);
+    return found == lists_.end() ? nullptr : &found->second;
+}
+
+void Memory::keep_list(const std::string& verb, const std::string& text) {
+    lists_.insert_or_assign(verb, text);
+}
+
 Result<io::ModelFile> RequestLibrary::gguf_model(const std::string& name, const Beginning& beginning,
                                                  const io::ConfigEdit& edit) const {
     auto gguf = io::read_gguf(beginning.bytes, beginning.file_size, name);
@@ -120,7 +139,10 @@ Result<void> RequestLibrary::use_shards(const std::string& folder, io::ModelFile
 
 Result<Device> RequestLibrary::device(const std::string& typed) const {
     if (const auto found = files.find(typed); found != files.end()) return io::read_device(found->second, typed);
-    return io::builtin_device(typed);
+    if (const Device* known = memory_.device(typed)) return *known;
+    auto device = io::builtin_device(typed);
+    if (device) memory_.keep(typed, *device);
+    return device;
 }
 
 Result<std::optional<std::string>> RequestLibrary::file(const std::string& name) const {

@@ -18,17 +18,25 @@ struct Beginning {
     std::uint64_t file_size = 0;
 };
 
-/// What one question after another may share: constants and built-in models, once they were read. For one thread.
+/// What one question after another may share: constants, built-in models and devices, once they were read. For one
+/// thread.
 class Memory {
   public:
     const predict::Execution* execution(const std::string& key) const;
     void keep(const std::string& key, const predict::Execution& execution);
     const io::ModelFile* model(const std::string& name) const;
     void keep(const std::string& name, const io::ModelFile& model);
+    const Device* device(const std::string& name) const;
+    void keep(const std::string& name, const Device& device);
+    /// Answers that are the same whoever asks: the lists of models, devices, options.
+    const std::string* list(const std::string& verb) const;
+    void keep_list(const std::string& verb, const std::string& text);
 
   private:
     std::map<std::string, predict::Execution> executions_;
     std::map<std::string, io::ModelFile> models_;
+    std::map<std::string, Device> devices_;
+    std::map<std::string, std::string> lists_;
 };
 
 class RequestLibrary : public Library {

@@ -156,10 +156,51 @@ class Reader {
     Device& device_;
 };
 
-OrderedJson figure_json(const Figure& figure, std::string_view unit) {
-    OrderedJson json = {{"value", figure.value}, {"unit", unit}, {"source", figure.source}};
-    if (!figure.note.empty()) json["note"] = figure.note;
-    return json;
+void write_figure(JsonText& json, std::string_view key, const Figure& figure, std::string_view unit) {
+    json.object(key, [&] {
+        json.add("value", figure.value);
+        json.add("unit", unit);
+        json.add("source", figure.source);
+        if (!figure.note.empty()) json.add("note", figure.note);
+    });
+}
+
+void write_level(JsonText& json, Level level, const MemoryLevel& found) {
+    json.object([&] {
+        json.add("id", name(level));
+        json.add("technology", found.technology);
+        if (found.capacity) write_figure(json, "capacity", *found.capacity, "B");
+        if (found.reported) write_figure(json, "reported", *found.reported, "B");
+        if (found.bandwidth) write_figure(json, "bandwidth", *found.bandwidth, "B/s");
+        if (!found.topology.empty()) json.add("topology", found.topology);
+        if (found.links > 0) json.add("links", found.links);
+        if (found.devices > 0) json.add("devices", found.devices);
+        if (found.reduces_in_switch) json.add("reduces_in_switch", true);
+    });
+}
+
+void write_levels(JsonText& json, std::string_view key, const Device& device, bool links) {
+    json.array(key, [&] {
+        for (const Level level : all_levels) {
+            const auto& found = device.level(level);
+            if (found && (level == Level::peer || level == Level::network) == links) write_level(json, level, *found);
+        }
+    });
+}
+
+void write_engines(JsonText& json, const Device& device) {
+    for (const Engine engine : {Engine::matrix, Engine::vector}) {
+        if (std::ranges::none_of(all_dtypes, [&](DType type) { return device.rate(engine, type).has_value(); }))
+            continue;
+        json.object([&] {
+            json.add("id", name(engine));
+            json.object("rates", [&] {
+                for (const DType type : all_dtypes) {
+                    if (const auto& rate = device.rate(engine, type)) write_figure(json, name(type), *rate, "FLOP/s");
+                }
+            });
+        });
+    }
 }
 
 }  // namespace
@@ -205,48 +246,44 @@ Result<Device> read_device(std::string_view text, std::string_view file) {
     return device;
 }
 
-OrderedJson write_device(const Device& device) {
-    OrderedJson json = {{"schema", device_schema}, {"name", device.name}, {"title", device.title},
-                        {"vendor", device.vendor}, {"year", device.year}, {"kind", device.kind}};
-    if (!device.generation.empty()) json["generation"] = device.generation;
-    json["aliases"] = device.aliases;
-    if (!device.status.empty()) json["status"] = device.status;
-    json["engines"] = OrderedJson::array();
-    for (const Engine engine : {Engine::matrix, Engine::vector}) {
-        OrderedJson rates = OrderedJson::object();
-        for (const DType type : all_dtypes) {
-            if (const auto& rate = device.rate(engine, type))
-                rates[std::string(name(type))] = figure_json(*rate, "FLOP/s");
+void write_device(JsonText& json, const Device& device) {
+    json.add("schema", device_schema);
+    json.add("name", device.name);
+    json.add("title", device.title);
+    json.add("vendor", device.vendor);
+    json.add("year", device.year);
+    json.add("kind", device.kind);
+    if (!device.generation.empty()) json.add("generation", device.generation);
+    json.add("aliases", device.aliases);
+    if (!device.status.empty()) json.add("status", device.status);
+    json.array("engines", [&] { write_engines(json, device); });
+    if (device.multiprocessors) write_figure(json, "multiprocessors", *device.multiprocessors, "count");
+    if (device.matrix_tile) write_figure(json, "matrix_tile", *device.matrix_tile, "count");
+    write_levels(json, "memory", device, false);
+    write_levels(json, "links", device, true);
+    if (device.power) write_figure(json, "power", *device.power, "W");
+    if (!device.ceilings.empty()) {
+        json.object("ceilings", [&] {
+            for (const auto& [path, ceiling] : device.ceilings)
+                write_figure(json, path, ceiling, path.ends_with(".bandwidth") ? "B/s" : "FLOP/s");
+        });
+    }
+    json.object("sources", [&] {
+        for (const auto& [id, source] : device.sources) {
+            json.object(id, [&] {
+                json.add("kind", name(source.kind));
+                json.add("title", source.title);
+                json.add("date", source.date);
+            });
         }
-        if (!rates.empty()) json["engines"].push_back({{"id", name(engine)}, {"rates", rates}});
-    }
-    if (device.multiprocessors) json["multiprocessors"] = figure_json(*device.multiprocessors, "count");
-    if (device.matrix_tile) json["matrix_tile"] = figure_json(*device.matrix_tile, "count");
-    json["memory"] = OrderedJson::array();
-    json["links"] = OrderedJson::array();
-    for (const Level level : all_levels) {
-        const auto& found = device.level(level);
-        if (!found) continue;
-        OrderedJson entry = {{"id", name(level)}, {"technology", found->technology}};
-        if (found->capacity) entry["capacity"] = figure_json(*found->capacity, "B");
-        if (found->reported) entry["reported"] = figure_json(*found->reported, "B");
-        if (found->bandwidth) entry["bandwidth"] = figure_json(*found->bandwidth, "B/s");
-        if (!found->topology.empty()) entry["topology"] = found->topology;
-        if (found->links > 0) entry["links"] = found->links;
-        if (found->devices > 0) entry["devices"] = found->devices;
-        if (found->reduces_in_switch) entry["reduces_in_switch"] = true;
-        json[level == Level::peer || level == Level::network ? "links" : "memory"].push_back(entry);
-    }
-    if (device.power) json["power"] = figure_json(*device.power, "W");
-    for (const auto& [path, ceiling] : device.ceilings) {
-        json["ceilings"][path] = figure_json(ceiling, path.ends_with(".bandwidth") ? "B/s" : "FLOP/s");
-    }
-    json["sources"] = OrderedJson::object();
-    for (const auto& [id, source] : device.sources) {
-        json["sources"][id] = {{"kind", name(source.kind)}, {"title", source.title}, {"date", source.date}};
-    }
-    if (!device.notes.empty()) json["notes"] = device.notes;
-    return json;
+    });
+    if (!device.notes.empty()) json.add("notes", device.notes);
+}
+
+OrderedJson write_device(const Device& device) {
+    JsonText json;
+    json.object([&] { write_device(json, device); });
+    return OrderedJson::parse(std::move(json).finish(), nullptr, false);
 }
 
 }  // namespace roofline::io

@@ -17,6 +17,7 @@
 #include "roofline/core/device.hpp"
 #include "roofline/core/problem.hpp"
 #include "roofline/io/fields.hpp"
+#include "roofline/io/json_text.hpp"
 
 namespace roofline::io {
 
@@ -24,5 +25,7 @@ Result<Device> read_device(std::string_view text, std::string_view file);
 
 /// Figures in base units, so that reading it back gives the same device to the last bit.
 OrderedJson write_device(const Device& device);
+/// The same as the keys of an object that is open.
+void write_device(JsonText& json, const Device& device);
 
 }  // namespace roofline::io

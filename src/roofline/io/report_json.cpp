@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "roofline/io/device_file.hpp"
+#include "roofline/io/json_text.hpp"
 #include "roofline/io/times_json.hpp"
 
 namespace roofline::io {
@@ -10,114 +11,179 @@ namespace {
 
 using predict::StageReport;
 
-OrderedJson rates_json(const StageReport& stage) {
-    return {{"limit", stage.tokens_per_second(stage.times.limit)},
-            {"attainable", stage.tokens_per_second(stage.times.attainable)},
-            {"expected", stage.tokens_per_second(stage.times.expected)}};
+void write_rates(JsonText& json, std::string_view key, double limit, double attainable, double expected) {
+    json.object(key, [&] {
+        json.add("limit", limit);
+        json.add("attainable", attainable);
+        json.add("expected", expected);
+    });
 }
 
-OrderedJson record_json(const StageReport& stage, std::size_t i) {
+void write_times(JsonText& json, std::string_view key, const Times& times) {
+    json.object(key, [&] {
+        json.add("limit", times.limit.value);
+        json.add("attainable", times.attainable.value);
+        json.add("expected", times.expected.value);
+        json.add("expected_low", times.expected_low.value);
+        json.add("expected_high", times.expected_high.value);
+        if (times.measured) json.add("measured", times.measured->value);
+    });
+}
+
+/// Of an operator and of a stage alike.
+template <class Sums>
+void write_bytes(JsonText& json, const Sums& sums) {
+    json.object("bytes", [&] {
+        json.add("memory", sums.memory_bytes);
+        json.add("cache", sums.cache_bytes);
+        json.add("weights", sums.weight_bytes);
+        json.add("kv", sums.kv_bytes);
+        json.add("peer", sums.peer_bytes);
+        json.add("network", sums.network_bytes);
+        json.add("host", sums.host_bytes);
+    });
+}
+
+void write_record(JsonText& json, const StageReport& stage, std::size_t i) {
     const Record& record = stage.records[i];
     const predict::OperatorTime& detail = stage.details[i];
     const double total = stage.times.expected.value;
-    return {{"name", record.name},
-            {"kind", name(record.kind)},
-            {"group", name(record.group)},
-            {"count", record.count},
-            {"engine", name(record.work.engine)},
-            {"dtype", name(record.work.type)},
-            {"flops", record.work.flops.value},
-            {"bytes",
-             {{"memory", detail.memory_bytes},
-              {"cache", detail.cache_bytes},
-              {"weights", detail.weight_bytes},
-              {"kv", detail.kv_bytes},
-              {"peer", detail.peer_bytes},
-              {"network", detail.network_bytes},
-              {"host", detail.host_bytes}}},
-            {"intensity", finite(detail.intensity)},
-            {"bound", name(detail.bound)},
-            {"fraction_of_peak", stage.uses[i].of_peak},
-            {"fraction_of_bandwidth", stage.uses[i].of_bandwidth},
-            {"time_s", times_json(record.times)},
-            {"share", total > 0.0 ? record.times.expected.value / total : 0.0}};
+    json.add("name", record.name);
+    json.add("kind", name(record.kind));
+    json.add("group", name(record.group));
+    json.add("count", record.count);
+    json.add("engine", name(record.work.engine));
+    json.add("dtype", name(record.work.type));
+    json.add("flops", record.work.flops.value);
+    write_bytes(json, detail);
+    json.add("intensity", detail.intensity);
+    json.add("bound", name(detail.bound));
+    json.add("fraction_of_peak", stage.uses[i].of_peak);
+    json.add("fraction_of_bandwidth", stage.uses[i].of_bandwidth);
+    write_times(json, "time_s", record.times);
+    json.add("share", total > 0.0 ? record.times.expected.value / total : 0.0);
 }
 
-OrderedJson stage_json(const StageReport& stage) {
-    OrderedJson json = {{"stage", predict::name(stage.kind)},
-                        {"batch", stage.batch},
-                        {"tokens", stage.tokens},
-                        {"context", stage.context},
-                        {"flops", stage.totals.flops},
-                        {"bytes",
-                         {{"memory", stage.totals.memory_bytes},
-                          {"cache", stage.totals.cache_bytes},
-                          {"weights", stage.totals.weight_bytes},
-                          {"kv", stage.totals.kv_bytes},
-                          {"peer", stage.totals.peer_bytes},
-                          {"network", stage.totals.network_bytes},
-                          {"host", stage.totals.host_bytes}}},
-                        {"intensity", finite(stage.totals.intensity)},
-                        {"ridge", finite(stage.ridge.value)},
-                        {"bound", name(stage.totals.bound)},
-                        {"fraction_of_peak", stage.use.of_peak},
-                        {"fraction_of_bandwidth", stage.use.of_bandwidth},
-                        {"time_s", times_json(stage.times)},
-                        {"tokens_per_s", rates_json(stage)}};
-    json["groups"] = OrderedJson::array();
-    for (const predict::GroupShare& group : stage.groups) {
-        json["groups"].push_back({{"group", name(group.group)},
-                                  {"flops", group.flops.value},
-                                  {"bytes", {{"memory", group.memory.value}}},
-                                  {"intensity", finite(group.intensity.value)},
-                                  {"bound", name(group.bound)},
-                                  {"fraction_of_peak", group.use.of_peak},
-                                  {"fraction_of_bandwidth", group.use.of_bandwidth},
-                                  {"time_s",
-                                   {{"limit", group.limit.value},
-                                    {"attainable", group.attainable.value},
-                                    {"expected", group.expected.value}}},
-                                  {"share", group.share}});
-    }
-    json["records"] = OrderedJson::array();
-    for (std::size_t i = 0; i < stage.records.size(); ++i) json["records"].push_back(record_json(stage, i));
-    return json;
+void write_group(JsonText& json, const predict::GroupShare& group) {
+    json.add("group", name(group.group));
+    json.add("flops", group.flops.value);
+    json.object("bytes", [&] { json.add("memory", group.memory.value); });
+    json.add("intensity", group.intensity.value);
+    json.add("bound", name(group.bound));
+    json.add("fraction_of_peak", group.use.of_peak);
+    json.add("fraction_of_bandwidth", group.use.of_bandwidth);
+    write_rates(json, "time_s", group.limit.value, group.attainable.value, group.expected.value);
+    json.add("share", group.share);
 }
 
-OrderedJson optional_json(const std::optional<double>& value) {
-    return value ? finite(*value) : OrderedJson(nullptr);
+void write_stage(JsonText& json, const StageReport& stage) {
+    json.add("stage", predict::name(stage.kind));
+    json.add("batch", stage.batch);
+    json.add("tokens", stage.tokens);
+    json.add("context", stage.context);
+    json.add("flops", stage.totals.flops);
+    write_bytes(json, stage.totals);
+    json.add("intensity", stage.totals.intensity);
+    json.add("ridge", stage.ridge.value);
+    json.add("bound", name(stage.totals.bound));
+    json.add("fraction_of_peak", stage.use.of_peak);
+    json.add("fraction_of_bandwidth", stage.use.of_bandwidth);
+    write_times(json, "time_s", stage.times);
+    write_rates(json, "tokens_per_s", stage.tokens_per_second(stage.times.limit),
+                stage.tokens_per_second(stage.times.attainable), stage.tokens_per_second(stage.times.expected));
+    json.array("groups", [&] {
+        for (const predict::GroupShare& group : stage.groups) json.object([&] { write_group(json, group); });
+    });
+    json.array("records", [&] {
+        for (std::size_t i = 0; i < stage.records.size(); ++i) json.object([&] { write_record(json, stage, i); });
+    });
 }
 
 /// As the engine named allocates it; nothing where none is named.
-void add_engine(OrderedJson& json, const predict::EngineMemory& memory) {
-    json["engine"] = memory.engine;
-    json["utilisation"] = memory.utilisation;
-    json["reported_bytes"] = memory.reported_known ? OrderedJson(memory.reported.value) : OrderedJson(nullptr);
-    json["budget_bytes"] = memory.budget.value;
-    json["trial_activation_bytes"] = memory.activations.value;
-    json["overhead_bytes"] = memory.overhead.value;
-    json["pool_bytes"] = memory.pool.value;
-    json["pool_tokens"] = memory.pool_tokens;
-    json["block_tokens"] = memory.cache.block_tokens;
-    json["kv_allocated_bytes"] = memory.allocated.value;
-    json["longest_context"] = memory.longest;
-    json["concurrency"] = finite(memory.concurrency);
-    json["step_tokens"] = memory.step_tokens;
-    json["sequences"] = memory.sequences;
+void write_engine(JsonText& json, const predict::EngineMemory& memory) {
+    json.add("engine", memory.engine);
+    json.add("utilisation", memory.utilisation);
+    json.add("reported_bytes", memory.reported_known ? std::optional(memory.reported.value) : std::nullopt);
+    json.add("budget_bytes", memory.budget.value);
+    json.add("trial_activation_bytes", memory.activations.value);
+    json.add("overhead_bytes", memory.overhead.value);
+    json.add("pool_bytes", memory.pool.value);
+    json.add("pool_tokens", memory.pool_tokens);
+    json.add("block_tokens", memory.cache.block_tokens);
+    json.add("kv_allocated_bytes", memory.allocated.value);
+    json.add("longest_context", memory.longest);
+    json.add("concurrency", memory.concurrency);
+    json.add("step_tokens", memory.step_tokens);
+    json.add("sequences", memory.sequences);
 }
 
-OrderedJson remedies_json(const std::vector<predict::Remedy>& remedies) {
-    OrderedJson json = OrderedJson::array();
-    for (const predict::Remedy& remedy : remedies) {
-        OrderedJson entry = {{"kind", name(remedy.kind)},
-                             {"change", remedy.change},
-                             {"value", remedy.value},
-                             {"approximate", remedy.approximate}};
-        if (remedy.moved.value > 0.0) entry["moved_bytes"] = remedy.moved.value;
-        if (remedy.added) entry["added_s"] = remedy.added->value;
-        json.push_back(std::move(entry));
-    }
-    return json;
+void write_remedy(JsonText& json, const predict::Remedy& remedy) {
+    json.add("kind", name(remedy.kind));
+    json.add("change", remedy.change);
+    json.add("value", remedy.value);
+    json.add("approximate", remedy.approximate);
+    if (remedy.moved.value > 0.0) json.add("moved_bytes", remedy.moved.value);
+    if (remedy.added) json.add("added_s", remedy.added->value);
+}
+
+void write_fit(JsonText& json, const predict::Fit& fit) {
+    json.add("weights_bytes", fit.weights.value);
+    json.add("kv_bytes", fit.kv.value);
+    json.add("activation_bytes", fit.activations.value);
+    json.add("capacity_bytes", fit.capacity ? std::optional(fit.capacity->value) : std::nullopt);
+    json.add("fits", fit.fits);
+    json.add("max_batch", fit.largest_batch);
+    json.add("max_context", fit.longest_context);
+    if (fit.engine) write_engine(json, *fit.engine);
+    if (fit.fits) return;
+    json.add("shortfall_bytes", fit.shortfall().value);
+    json.array("remedies", [&] {
+        for (const predict::Remedy& remedy : fit.remedies) json.object([&] { write_remedy(json, remedy); });
+    });
+}
+
+void write_question(JsonText& json, const predict::Scenario& scenario, const predict::Report& report) {
+    const predict::Workload& workload = scenario.workload;
+    const model::Deployment& spread = scenario.deployment;
+    json.object("model", [&] {
+        json.add("name", scenario.model_name);
+        json.add("title", scenario.model_title);
+        json.add("parameters", report.parameters.total);
+        json.add("active_parameters", scenario.active_parameters);
+        json.add("kv_bytes_per_token", report.kv_bytes_per_token);
+    });
+    json.object("workload", [&] {
+        json.add("batch", workload.batch);
+        json.add("prompt", workload.prompt);
+        json.add("cached_prefix", workload.cached);
+        json.add("context", workload.decode_context());
+        json.add("generate", workload.generate);
+        json.add("chunk", workload.chunk);
+    });
+    json.object("deployment", [&] {
+        json.add("weight_dtype", scenario.weight_types);
+        json.add("activation_dtype", scenario.activation_type);
+        json.add("kv_cache_dtype", scenario.kv_type);
+        json.add("profile", scenario.execution.profile.name);
+        json.add("devices", static_cast<long long>(spread.devices()));
+        json.add("tensor_parallel", static_cast<long long>(spread.tensor));
+        json.add("pipeline_parallel", static_cast<long long>(spread.pipeline));
+        json.add("context_parallel", static_cast<long long>(spread.context));
+        json.add("expert_parallel", static_cast<long long>(spread.experts));
+        json.add("attention_groups", static_cast<long long>(spread.groups));
+        json.add("replicas", static_cast<long long>(spread.replicas));
+    });
+}
+
+void write_metrics(JsonText& json, const predict::RequestMetrics& metrics, double batch) {
+    const auto rate = [&](Seconds tpot) { return tpot.value > 0.0 ? batch / tpot.value : 0.0; };
+    write_times(json, "ttft_s", metrics.ttft);
+    write_times(json, "tpot_s", metrics.tpot);
+    write_times(json, "request_s", metrics.request);
+    write_rates(json, "output_tokens_per_s", rate(metrics.tpot.limit), rate(metrics.tpot.attainable),
+                rate(metrics.tpot.expected));
+    json.add("joules_per_token", metrics.joules_per_token);
+    json.add("cost_per_million_tokens", nullptr);
 }
 
 OrderedJson published_json(const std::optional<PublishedCount>& count) {
@@ -145,63 +211,36 @@ OrderedJson finite(double value) {
     return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
 }
 
-OrderedJson report_json(const predict::Scenario& scenario, const predict::Report& report, const RunInfo& run) {
-    const predict::Workload& workload = scenario.workload;
-    const model::Deployment& spread = scenario.deployment;
-    OrderedJson json;
-    json["schema"] = "roofline.report/1";
-    json["run"] = {{"version", ROOFLINE_VERSION}, {"command", run.command}, {"time", run.time}};
-    json["device"] = write_device(scenario.device);  // whole: a report can be judged where the device is not known
-    json["model"] = {{"name", scenario.model_name},
-                     {"title", scenario.model_title},
-                     {"parameters", report.parameters.total},
-                     {"active_parameters", scenario.active_parameters},
-                     {"kv_bytes_per_token", report.kv_bytes_per_token}};
-    json["workload"] = {{"batch", workload.batch},          {"prompt", workload.prompt},
-                        {"cached_prefix", workload.cached}, {"context", workload.decode_context()},
-                        {"generate", workload.generate},    {"chunk", workload.chunk}};
-    json["deployment"] = {{"weight_dtype", scenario.weight_types},
-                          {"activation_dtype", scenario.activation_type},
-                          {"kv_cache_dtype", scenario.kv_type},
-                          {"profile", scenario.execution.profile.name},
-                          {"devices", static_cast<long long>(spread.devices())},
-                          {"tensor_parallel", static_cast<long long>(spread.tensor)},
-                          {"pipeline_parallel", static_cast<long long>(spread.pipeline)},
-                          {"context_parallel", static_cast<long long>(spread.context)},
-                          {"expert_parallel", static_cast<long long>(spread.experts)},
-                          {"attention_groups", static_cast<long long>(spread.groups)},
-                          {"replicas", static_cast<long long>(spread.replicas)}};
-    const predict::Fit& fit = report.fit;
-    json["fit"] = {{"weights_bytes", fit.weights.value},
-                   {"kv_bytes", fit.kv.value},
-                   {"activation_bytes", fit.activations.value},
-                   {"capacity_bytes", fit.capacity ? OrderedJson(fit.capacity->value) : OrderedJson(nullptr)},
-                   {"fits", fit.fits},
-                   {"max_batch", optional_json(fit.largest_batch)},
-                   {"max_context", optional_json(fit.longest_context)}};
-    if (fit.engine) add_engine(json["fit"], *fit.engine);
-    if (!fit.fits) {
-        json["fit"]["shortfall_bytes"] = fit.shortfall().value;
-        json["fit"]["remedies"] = remedies_json(fit.remedies);
-    }
-    json["stages"] = OrderedJson::array();
-    for (const StageReport& stage : report.stages) json["stages"].push_back(stage_json(stage));
-    const auto rate = [&](Seconds tpot) { return tpot.value > 0.0 ? workload.batch / tpot.value : 0.0; };
-    const predict::RequestMetrics& metrics = report.metrics;
-    json["metrics"] = {{"ttft_s", times_json(metrics.ttft)},
-                       {"tpot_s", times_json(metrics.tpot)},
-                       {"request_s", times_json(metrics.request)},
-                       {"output_tokens_per_s",
-                        {{"limit", rate(metrics.tpot.limit)},
-                         {"attainable", rate(metrics.tpot.attainable)},
-                         {"expected", rate(metrics.tpot.expected)}}},
-                       {"joules_per_token", optional_json(metrics.joules_per_token)},
-                       {"cost_per_million_tokens", nullptr}};
-    json["calibration"] = OrderedJson::array();
-    for (const predict::CalibrationShare& part : report.calibration)
-        json["calibration"].push_back({{"source", part.source}, {"share", part.share}});
-    json["notes"] = report.notes;
-    return json;
+std::string report_text(const predict::Scenario& scenario, const predict::Report& report, const RunInfo& run,
+                        const OrderedJson& load) {
+    JsonText json;
+    json.object([&] {
+        json.add("schema", "roofline.report/1");
+        json.object("run", [&] {
+            json.add("version", ROOFLINE_VERSION);
+            json.add("command", run.command);
+            json.add("time", run.time);
+        });
+        // Whole: a report can be judged where the device is not known.
+        json.object("device", [&] { write_device(json, scenario.device); });
+        write_question(json, scenario, report);
+        json.object("fit", [&] { write_fit(json, report.fit); });
+        json.array("stages", [&] {
+            for (const StageReport& stage : report.stages) json.object([&] { write_stage(json, stage); });
+        });
+        json.object("metrics", [&] { write_metrics(json, report.metrics, scenario.workload.batch); });
+        json.array("calibration", [&] {
+            for (const predict::CalibrationShare& part : report.calibration) {
+                json.object([&] {
+                    json.add("source", part.source);
+                    json.add("share", part.share);
+                });
+            }
+        });
+        json.add("notes", report.notes);
+        if (!load.is_null()) json.add("load", load);
+    });
+    return std::move(json).finish();
 }
 
 OrderedJson device_json(const Device& device) {

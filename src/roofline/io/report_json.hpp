@@ -14,7 +14,9 @@ struct RunInfo {
     std::string time;  // ISO 8601, or empty
 };
 
-OrderedJson report_json(const predict::Scenario& scenario, const predict::Report& report, const RunInfo& run);
+/// The report as `predict --format json` prints it. `load`: what a deployment does under it, or null.
+std::string report_text(const predict::Scenario& scenario, const predict::Report& report, const RunInfo& run,
+                        const OrderedJson& load = nullptr);
 
 /// A device with its ridges, for `devices show`.
 OrderedJson device_json(const Device& device);

@@ -46,7 +46,7 @@ Result<int> run(const Options& options, const std::string& command) {
     const auto detail = options.all ? render::Detail::all_operators : render::Detail::main_operators;
     std::string text;
     if (options.output.format == "json") {
-        text = io::dump(ask::predicted_json(*predicted, {command, now_iso()}));
+        text = ask::predicted_text(*predicted, {command, now_iso()});
     } else if (options.output.format == "html") {
         text = render::account_page(std::vector{predict::account_of(scenario, report)}, command);
     } else if (options.output.format == "csv") {
