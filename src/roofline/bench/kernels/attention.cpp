@@ -127,13 +127,13 @@ void attend(const AttentionCall& call, const AttentionKernels& kernels, Threads&
 }
 
 const AttentionKernels& best_attention() {
-    static const AttentionKernels& best = [] -> const AttentionKernels& {
+    static const AttentionKernels* const best = [] {
         for (const AttentionKernels* kernels : {neon_attention(), avx512_attention(), avx2_attention()}) {
-            if (kernels != nullptr) return *kernels;
+            if (kernels != nullptr) return kernels;
         }
-        return portable_attention();
+        return &portable_attention();
     }();
-    return best;
+    return *best;
 }
 
 }  // namespace roofline::bench

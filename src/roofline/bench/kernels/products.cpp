@@ -30,13 +30,13 @@ void pack(const void* x, std::int64_t m, std::int64_t k, DType type, void* packe
 }
 
 const ProductKernels& best_products() {
-    static const ProductKernels& best = [] -> const ProductKernels& {
+    static const ProductKernels* const best = [] {
         for (const ProductKernels* kernels : {neon_products(), avx512_products(), avx2_products()}) {
-            if (kernels != nullptr) return *kernels;
+            if (kernels != nullptr) return kernels;
         }
-        return portable_products();
+        return &portable_products();
     }();
-    return best;
+    return *best;
 }
 
 }  // namespace roofline::bench
