@@ -43,9 +43,16 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
     for (const ProductKernels* kernels : all_products()) {
         for (const DType type : {DType::fp32, DType::bf16, DType::int8, DType::int4}) {
             // One row, a pair, a part of a panel, whole panels and a rest; rows of W that fill no tile; a depth beyond
-            // what is worked on at once.
-            for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
-                     {1, 13, 256}, {2, 8, 128}, {3, 21, 384}, {8, 64, 256}, {17, 43, 1408}, {1, 1, 128}}) {
+            // what is worked on at once; int4 in whole eights of groups, and in an odd number of them, so that rows
+            // begin in the middle of a byte of zero points.
+            for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{1, 13, 256},
+                                                                                  {2, 8, 128},
+                                                                                  {3, 21, 384},
+                                                                                  {8, 64, 256},
+                                                                                  {17, 43, 1408},
+                                                                                  {1, 1, 128},
+                                                                                  {1, 40, 2048},
+                                                                                  {1, 9, 1152}}) {
                 auto operands = make_operands(product(m, n, k, type), 0, *threads);
                 ASSERT_TRUE(operands);
                 Activations activations;
@@ -106,10 +113,12 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
     for (const AttentionKernels* kernels : all) {
         for (const DType kv : {DType::bf16, DType::fp32}) {
             // A single entry, a block and a rest, enough for several pieces; prompts of a part of a block and of
-            // several.
-            for (const auto& [batch, tokens, context] :
-                 std::vector<std::array<std::int64_t, 3>>{{1, 1, 1}, {2, 1, 45}, {1, 1, 700}, {1, 5, 5}, {2, 37, 37}}) {
-                auto operands = make_operands(attention(batch, tokens, context, kv), 0, *threads);
+            // several; from one query to a KV head to more than are worked on at once.
+            for (const auto& [batch, tokens, context, group] : std::vector<std::array<std::int64_t, 4>>{
+                     {1, 1, 1, 3}, {2, 1, 45, 4}, {1, 1, 700, 8}, {1, 1, 130, 7}, {1, 5, 5, 1}, {2, 37, 37, 3}}) {
+                Task asked = attention(batch, tokens, context, kv);
+                asked.query_heads = group * asked.kv_heads;
+                auto operands = make_operands(asked, 0, *threads);
                 ASSERT_TRUE(operands);
                 const Task& task = operands->task;
                 AttentionScratch scratch;
@@ -127,7 +136,8 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
                         .out = operands->y.data()},
                        *kernels, *threads, scratch);
                 EXPECT_LE(largest_error(reference(*operands), operands->y), tolerance(task))
-                    << kernels->name << " " << name(kv) << " " << batch << " x " << tokens << " of " << context;
+                    << kernels->name << " " << name(kv) << " " << batch << " x " << tokens << " of " << context << ", "
+                    << group << " queries to a KV head";
             }
         }
     }

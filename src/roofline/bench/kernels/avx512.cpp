@@ -1,8 +1,11 @@
 // The products for x86-64 with AVX-512 and VNNI.
-#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "roofline/bench/kernels/attention.hpp"
+#include "roofline/bench/kernels/group_factors.hpp"
 #include "roofline/bench/kernels/products.hpp"
+#include "roofline/bench/kernels/side_by_side.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -11,29 +14,54 @@
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma,prefer-vector-width=512")
 namespace roofline::bench::avx512 {
 
-/// VNNI multiplies unsigned with signed bytes: 128 is added to x, and 128 times the sum of w taken off again.
-inline std::int32_t int8_dot(const std::int8_t* w, const std::int8_t* x, std::int64_t k) {
-    __m512i products = _mm512_setzero_si512();
-    __m512i excess = _mm512_setzero_si512();
-    const __m512i shift = _mm512_set1_epi8(static_cast<char>(0x80));
-    std::int64_t at = 0;
-    for (; at + 64 <= k; at += 64) {
-        const __m512i weights = _mm512_loadu_si512(w + at);
-        products = _mm512_dpbusd_epi32(products, _mm512_xor_si512(_mm512_loadu_si512(x + at), shift), weights);
-        excess = _mm512_dpbusd_epi32(excess, shift, weights);
-    }
-    alignas(64) std::int32_t sums[16];
-    _mm512_store_si512(sums, _mm512_sub_epi32(products, excess));
-    std::int32_t total = 0;
-    for (const std::int32_t sum : sums) total += sum;
-    for (; at < k; ++at) total += w[at] * x[at];
-    return total;
-}
-#define ROOFLINE_INT8_DOT int8_dot
 #define ROOFLINE_LANES 16
+#include "roofline/bench/kernels/lanes.inc"
+
+/// VNNI multiplies unsigned with signed bytes: 128 is added to w, and 128 times the sum of x taken off again.
+inline void int8_dots(const std::int8_t* const (&rows)[4], const std::int8_t* x, std::int64_t k, float x_sum,
+                      float (&dots)[4]) {
+    const __m512i shift = _mm512_set1_epi8(static_cast<char>(0x80));
+    __m512i sums[4];
+    for (auto& sum : sums) sum = _mm512_setzero_si512();
+    for (std::int64_t at = 0; at < k; at += 64) {
+        const __mmask64 there = k - at >= 64 ? ~__mmask64{0} : (__mmask64{1} << (k - at)) - 1;
+        const __m512i values = _mm512_maskz_loadu_epi8(there, x + at);
+        for (int i = 0; i < 4; ++i) {
+            const __m512i weights = _mm512_maskz_loadu_epi8(there, rows[i] + at);
+            sums[i] = _mm512_dpbusd_epi32(sums[i], _mm512_xor_si512(weights, shift), values);
+        }
+    }
+    const auto excess = 128 * static_cast<std::int32_t>(x_sum);
+    for (int i = 0; i < 4; ++i) {
+        const auto parts = reinterpret_cast<Integers>(sums[i]);
+        std::int32_t total = 0;
+        for (int lane = 0; lane < lanes; ++lane) total += parts[lane];
+        dots[i] = static_cast<float>(total - excess);
+    }
+}
+
+/// A group is one register. Its low halves are the first 16 of every 32 weights, its high halves the others.
+inline __attribute__((always_inline)) void int4_sums(const std::uint8_t* const (&rows)[4], const std::int8_t* x,
+                                                     Floats (&sums)[4]) {
+    const __m512i low_half = _mm512_set1_epi8(15);
+    const __m512i one = _mm512_loadu_si512(x);
+    const __m512i two = _mm512_loadu_si512(x + 64);
+    // With a mask of all: GCC 12 warns about its own header otherwise.
+    const __m512i first = _mm512_maskz_shuffle_i64x2(0xFF, one, two, 0x88);
+    const __m512i second = _mm512_maskz_shuffle_i64x2(0xFF, one, two, 0xDD);
+    for (int row = 0; row < 4; ++row) {
+        const __m512i both = _mm512_loadu_si512(rows[row]);
+        const __m512i high = _mm512_and_si512(_mm512_srli_epi16(both, 4), low_half);
+        __m512i dots = _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_and_si512(both, low_half), first);
+        dots = _mm512_dpbusd_epi32(dots, high, second);
+        sums[row] = __builtin_convertvector(reinterpret_cast<Integers>(dots), Floats);
+    }
+}
+#define ROOFLINE_INT8_DOTS int8_dots
+#define ROOFLINE_INT4_SUMS int4_sums
 #include "roofline/bench/kernels/attention_lanes.inc"
+#include "roofline/bench/kernels/product_lanes.inc"
 #undef ROOFLINE_LANES
-#undef ROOFLINE_INT8_DOT
 
 }  // namespace roofline::bench::avx512
 #pragma GCC pop_options

@@ -1,4 +1,6 @@
-// The products for AArch64 with the bf16 and i8mm instructions (Neoverse V1 and N2, Apple M2 and later).
+// The products for AArch64 with the bf16 and i8mm instructions (Neoverse V1 and N2, Apple M2 and later): several rows
+// of x. One row is in neon_vector.cpp.
+#include "roofline/bench/kernels/neon_vector.hpp"
 #include "roofline/bench/kernels/products.hpp"
 
 #if defined(__aarch64__) && defined(__linux__)
@@ -119,64 +121,9 @@ void all_panels(const ProductCall& call, std::int64_t row_bytes, std::int64_t fi
         panels<Tile, 4>(call, row_bytes, first, last, scale);
 }
 
-/// One row of x: W streams past it once. Four rows at a time, each with two chains, keep enough loads under way.
-void vector_bf16(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    const auto* w = static_cast<const Bf16*>(call.weights.values);
-    const auto* x = reinterpret_cast<const bfloat16_t*>(call.x);
-    for (std::int64_t n = first; n < last; n += 4) {
-        const bfloat16_t* rows[4];
-        for (std::int64_t i = 0; i < 4; ++i)
-            rows[i] = reinterpret_cast<const bfloat16_t*>(w + std::min(n + i, last - 1) * call.k);
-        float32x4_t sums[4][2];
-        for (auto& row : sums) row[0] = row[1] = vdupq_n_f32(0.0F);
-        std::int64_t at = 0;
-        for (; at + 16 <= call.k; at += 16) {
-            const bfloat16x8_t x0 = vld1q_bf16(x + at);
-            const bfloat16x8_t x1 = vld1q_bf16(x + at + 8);
-            for (int i = 0; i < 4; ++i) {
-                sums[i][0] = vbfdotq_f32(sums[i][0], vld1q_bf16(rows[i] + at), x0);
-                sums[i][1] = vbfdotq_f32(sums[i][1], vld1q_bf16(rows[i] + at + 8), x1);
-            }
-        }
-        for (; at < call.k; at += 8) {
-            for (int i = 0; i < 4; ++i)
-                sums[i][0] = vbfdotq_f32(sums[i][0], vld1q_bf16(rows[i] + at), vld1q_bf16(x + at));
-        }
-        for (std::int64_t i = 0; i < std::min<std::int64_t>(4, last - n); ++i)
-            call.y[n + i] = vaddvq_f32(vaddq_f32(sums[i][0], sums[i][1]));
-    }
-}
-
 void product_bf16(const ProductCall& call, std::int64_t first, std::int64_t last) {
     if (call.m == 1) return vector_bf16(call, first, last);
     all_panels<Bf16Tile>(call, call.k * 2, first, last, [](std::int64_t, std::int64_t) { return 1.0F; });
-}
-
-void vector_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    const auto* w = static_cast<const std::int8_t*>(call.weights.values);
-    const auto* x = static_cast<const std::int8_t*>(call.x);
-    for (std::int64_t n = first; n < last; n += 4) {
-        const std::int8_t* rows[4];
-        for (std::int64_t i = 0; i < 4; ++i) rows[i] = w + std::min(n + i, last - 1) * call.k;
-        int32x4_t sums[4][2];
-        for (auto& row : sums) row[0] = row[1] = vdupq_n_s32(0);
-        std::int64_t at = 0;
-        for (; at + 32 <= call.k; at += 32) {
-            const int8x16_t x0 = vld1q_s8(x + at);
-            const int8x16_t x1 = vld1q_s8(x + at + 16);
-            for (int i = 0; i < 4; ++i) {
-                sums[i][0] = vdotq_s32(sums[i][0], vld1q_s8(rows[i] + at), x0);
-                sums[i][1] = vdotq_s32(sums[i][1], vld1q_s8(rows[i] + at + 16), x1);
-            }
-        }
-        for (; at < call.k; at += 16) {
-            for (int i = 0; i < 4; ++i) sums[i][0] = vdotq_s32(sums[i][0], vld1q_s8(rows[i] + at), vld1q_s8(x + at));
-        }
-        for (std::int64_t i = 0; i < std::min<std::int64_t>(4, last - n); ++i) {
-            call.y[n + i] = static_cast<float>(vaddvq_s32(vaddq_s32(sums[i][0], sums[i][1]))) *
-                            call.weights.row_scales[n + i] * call.x_scales[0];
-        }
-    }
 }
 
 void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
@@ -184,44 +131,6 @@ void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last
     all_panels<Int8Tile>(call, call.k, first, last, [&](std::int64_t row, std::int64_t column) {
         return call.weights.row_scales[row] * call.x_scales[column];
     });
-}
-
-/// The sums of a group stay integers; scales and zero points come in once a group. Two rows at a time.
-void vector_int4(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    const std::int64_t groups = call.k / int4_group;
-    const auto* x = static_cast<const std::int8_t*>(call.x);
-    const uint8x16_t low_half = vdupq_n_u8(15);
-    constexpr int rows_at_once = 2;
-    for (std::int64_t n = first; n < last; n += rows_at_once) {
-        float totals[rows_at_once] = {};
-        const std::uint8_t* rows[rows_at_once];
-        std::int64_t places[rows_at_once];
-        for (std::int64_t i = 0; i < rows_at_once; ++i) {
-            const std::int64_t row = std::min(n + i, last - 1);
-            rows[i] = static_cast<const std::uint8_t*>(call.weights.values) + row * call.k / 2;
-            places[i] = row * groups;
-        }
-        for (std::int64_t group = 0; group < groups; ++group) {
-            int32x4_t sums[rows_at_once][2];
-            for (auto& row : sums) row[0] = row[1] = vdupq_n_s32(0);
-            for (int run = 0; run < 4; ++run) {
-                const int8x16_t x0 = vld1q_s8(x + group * int4_group + run * 32);
-                const int8x16_t x1 = vld1q_s8(x + group * int4_group + run * 32 + 16);
-                for (int i = 0; i < rows_at_once; ++i) {
-                    const uint8x16_t both = vld1q_u8(rows[i] + group * (int4_group / 2) + run * 16);
-                    sums[i][0] = vdotq_s32(sums[i][0], vreinterpretq_s8_u8(vandq_u8(both, low_half)), x0);
-                    sums[i][1] = vdotq_s32(sums[i][1], vreinterpretq_s8_u8(vshrq_n_u8(both, 4)), x1);
-                }
-            }
-            for (int i = 0; i < rows_at_once; ++i) {
-                const auto dot = static_cast<float>(vaddvq_s32(vaddq_s32(sums[i][0], sums[i][1])));
-                const std::int64_t place = places[i] + group;
-                totals[i] += (dot - call.weights.group_zero(place) * call.x_sums[group]) *
-                             (call.weights.group_scale(place) * call.x_scales[group]);
-            }
-        }
-        for (std::int64_t i = 0; i < std::min<std::int64_t>(rows_at_once, last - n); ++i) call.y[n + i] = totals[i];
-    }
 }
 
 /// Several rows of x: half bytes become bytes in registers and go through the tiles of int8, a group at a time.
@@ -281,47 +190,35 @@ void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last
         panels_int4<4>(call, first, last);
 }
 
-/// fp32: 4 rows of W against up to 4 rows of x.
-template <int columns>
+/// fp32: 4 rows of W against 4 rows of x.
 void block_fp32(const ProductCall& call, std::int64_t n, std::int64_t last, std::int64_t column) {
     const auto* w = static_cast<const float*>(call.weights.values);
     const float* rows[4];
     for (std::int64_t i = 0; i < 4; ++i) rows[i] = w + std::min(n + i, last - 1) * call.k;
     const float* x = static_cast<const float*>(call.x) + column * call.k;
-    float32x4_t sums[4][columns][columns == 1 ? 2 : 1];
+    float32x4_t sums[4][4];
     for (auto& row : sums) {
-        for (auto& chains : row) {
-            for (auto& sum : chains) sum = vdupq_n_f32(0.0F);
-        }
+        for (auto& sum : row) sum = vdupq_n_f32(0.0F);
     }
-    for (std::int64_t at = 0; at < call.k; at += 8) {
-        for (int part = 0; part < 2; ++part) {
-            float32x4_t values[columns];
-            for (int j = 0; j < columns; ++j) values[j] = vld1q_f32(x + j * call.k + at + 4 * part);
-            for (int i = 0; i < 4; ++i) {
-                const float32x4_t weight = vld1q_f32(rows[i] + at + 4 * part);
-                for (int j = 0; j < columns; ++j) {
-                    float32x4_t& sum = sums[i][j][columns == 1 ? part : 0];
-                    sum = vfmaq_f32(sum, weight, values[j]);
-                }
-            }
+    for (std::int64_t at = 0; at < call.k; at += 4) {
+        float32x4_t values[4];
+        for (int j = 0; j < 4; ++j) values[j] = vld1q_f32(x + j * call.k + at);
+        for (int i = 0; i < 4; ++i) {
+            const float32x4_t weight = vld1q_f32(rows[i] + at);
+            for (int j = 0; j < 4; ++j) sums[i][j] = vfmaq_f32(sums[i][j], weight, values[j]);
         }
     }
     for (std::int64_t i = 0; i < std::min<std::int64_t>(4, last - n); ++i) {
-        for (int j = 0; j < columns; ++j) {
-            float total = 0.0F;
-            for (const float32x4_t sum : sums[i][j]) total += vaddvq_f32(sum);
-            call.y[(column + j) * call.n + n + i] = total;
-        }
+        for (int j = 0; j < 4; ++j) call.y[(column + j) * call.n + n + i] = vaddvq_f32(sums[i][j]);
     }
 }
 
 void product_fp32(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    const std::int64_t in_fours = call.m / 4 * 4;
     for (std::int64_t n = first; n < last; n += 4) {
-        std::int64_t column = 0;
-        for (; column + 4 <= call.m; column += 4) block_fp32<4>(call, n, last, column);
-        for (; column < call.m; ++column) block_fp32<1>(call, n, last, column);
+        for (std::int64_t column = 0; column < in_fours; column += 4) block_fp32(call, n, last, column);
     }
+    for (std::int64_t column = in_fours; column < call.m; ++column) vector_fp32(call, column, first, last);
 }
 
 }  // namespace

@@ -1,13 +1,20 @@
 // The products for any processor: whatever the compiler makes of vectors of four.
-#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "roofline/bench/kernels/attention.hpp"
+#include "roofline/bench/kernels/group_factors.hpp"
 #include "roofline/bench/kernels/products.hpp"
+#include "roofline/bench/kernels/side_by_side.hpp"
 
 namespace roofline::bench {
 namespace portable {
 #define ROOFLINE_LANES 4
+// clang-format off: the first says what the others are written with
+#include "roofline/bench/kernels/lanes.inc"
 #include "roofline/bench/kernels/attention_lanes.inc"
+#include "roofline/bench/kernels/product_lanes.inc"
+// clang-format on
 #undef ROOFLINE_LANES
 }  // namespace portable
 
