@@ -45,7 +45,7 @@ void TrafficOptions::add_to(Form& form) {
     option("--common-prefix", common_prefix, "Tokens that all prompts begin with", "N").shows_default();
     option("--host-time", host_request, "Host time per request: tokeniser, HTTP", "TIME").shows_default();
     option("--host-time-per-step", host_step, "Host time per step: scheduler, sampling", "TIME").shows_default();
-    option("--samples,--n", samples, "Outputs of each request over one prompt", "N").shows_default();
+    option("--samples,--n-best", samples, "Outputs of each request over one prompt", "N").shows_default();
     option("--speculate", speculate,
            "Speculative decoding: tokens proposed, chance that one is right, cost of drafting as a share of a step",
            "K,ALPHA[,SHARE]");
