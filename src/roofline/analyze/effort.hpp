@@ -41,7 +41,8 @@ struct Effort {
     std::optional<Product> product;
     std::optional<AttentionSizes> attention;
     bool looks_up_rows = false;  // of a table: an embedding
-    bool estimated = false;      // shapes alone do not tell; this is the least it can be
+    bool estimated = false;      // shapes alone do not tell; this is what they leave likely
+    bool own_kernels = false;    // counts what it starts itself, not what operators inside it do
 };
 
 /// Empty where there is no formula for the name, or the shapes are not there or do not fit it.

@@ -25,13 +25,16 @@ class Explanations {
         if (explains(operation)) return operation;
         for (std::uint32_t op = timeline_.operations[operation].parent; op != none;
              op = timeline_.operations[op].parent) {
+            if (explains(op) && (!covered_[op] || effort(op).own_kernels)) return op;
             if (covered_[op]) return none;
-            if (explains(op)) return op;
         }
         return none;
     }
 
   private:
+    const Effort& effort(std::uint32_t op) const {
+        return items_.efforts[items_.effort_of[timeline_.operations[op].signature]];
+    }
     bool explains(std::uint32_t op) const { return items_.effort_of[timeline_.operations[op].signature] != none; }
 
     const Timeline& timeline_;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -167,6 +168,14 @@ class Search {
         return known_.emplace(key, piece_of(timeline_, items_, item)).first->second;
     }
 
+    /// Which table an embedding looks up: told by its size; zero where that is unknown.
+    double table(std::uint32_t number) const {
+        const Item& item = items_.all[number];
+        if (item.signature == none || item.in_graph) return 0.0;
+        const auto& arguments = timeline_.signatures[item.signature].arguments;
+        return arguments.empty() || arguments[0].tensors.empty() ? 0.0 : elements(arguments[0].tensors[0]);
+    }
+
     bool by_annotation() {
         std::vector<Range> ranges = named_ranges(timeline_);
         if (ranges.empty() || items_.all.empty()) return false;
@@ -179,7 +188,8 @@ class Search {
             found.push_back(step);
         }
         // A range that holds several passes through the model is no step: then embeddings decide.
-        std::vector<std::size_t> passes(ranges.size());
+        // Several tables are one pass (positions, relative distances): it is the same one that begins the next.
+        std::map<std::pair<std::size_t, double>, std::size_t> passes;
         std::size_t range = 0;
         bool products_since = true;
         bool any = false;
@@ -192,12 +202,12 @@ class Search {
             found[range].items.push_back(i);
             any = true;
             if (piece(i).sort == Piece::Sort::embedding && products_since) {
-                ++passes[range];
+                ++passes[{range, table(i)}];
                 products_since = false;
             }
             products_since = products_since || piece(i).sort == Piece::Sort::product;
         }
-        if (!any || std::any_of(passes.begin(), passes.end(), [](std::size_t count) { return count > 1; }))
+        if (!any || std::any_of(passes.begin(), passes.end(), [](const auto& entry) { return entry.second > 1; }))
             return false;
         steps_.all = std::move(found);
         steps_.found_by = "annotations";
@@ -206,9 +216,11 @@ class Search {
 
     bool by_embedding() {
         std::vector<Step> found;
+        std::optional<double> begins;
         bool products_since = true;
         for (const std::uint32_t i : order_) {
-            if (piece(i).sort == Piece::Sort::embedding && products_since) {
+            if (piece(i).sort == Piece::Sort::embedding && products_since && table(i) == begins.value_or(table(i))) {
+                begins = table(i);
                 found.emplace_back();
                 products_since = false;
             }
@@ -284,7 +296,7 @@ class Search {
             step.end = std::max(step.end, item.end);
             const Effort* effort = items_.effort(item);
             if (effort == nullptr) continue;
-            if (effort->attention && !effort->estimated) {
+            if (effort->attention) {
                 step.batch = std::max(step.batch, effort->attention->batch);
                 queries = std::max(queries, effort->attention->queries);
                 step.context = std::max(step.context, effort->attention->keys);

@@ -335,7 +335,10 @@ namespace {
 /// Kernels that torch.compile made carry the operators they fuse in their names, also those whose inputs they only
 /// prepare: what they do shows in the last ones.
 Piece::Sort sort_of_compiled(const std::string& name) {
-    if (name.starts_with("triton_tem")) return holds_any(name, {"mm"}) ? Sort::product : Sort::attention;
+    if (name.starts_with("triton_tem")) {
+        if (holds_any(name, {"bmm"})) return Sort::batched;
+        return holds_any(name, {"mm"}) ? Sort::product : Sort::attention;
+    }
     if (holds_any(name, {"embedding"}) && name.ends_with("_0")) return Sort::embedding;
     return holds_any(name, {"rsqrt", "native_layer_norm"}) ? Sort::norm : Sort::other;
 }
@@ -346,16 +349,21 @@ Piece::Sort sort_of_kernel(std::string_view kernel) {
     const std::string name = lower(kernel);
     if (name.starts_with("triton_")) return sort_of_compiled(name);
     if (holds_any(name, {"simt_sgemm"})) return Sort::batched;  // positions are turned in fp32, weights never are
-    if (holds_any(name, {"nccl", "all_reduce", "allreduce", "reduce_scatter", "all_gather", "allgather"}))
+    if (holds_any(name, {"nccl", "all_reduce", "allreduce", "reduce_scatter", "all_gather", "allgather",
+                         "cross_device_reduce"}))
         return Sort::collective;
+    if (holds_any(name, {"reshape_and_cache", "concat_and_cache"})) return Sort::concatenate;
+    if (holds_any(name, {"rotary"})) return Sort::other;
+    if (holds_any(name, {"topk", "radixsort", "bitonic", "gathertopk"})) return Sort::choose;
     if (holds_any(name, {"splitkreduce", "lean_reduction", "flash_fwd_splitkv_combine", "merge_attn"}))
         return Sort::tail;
-    if (holds_any(name, {"fmha", "flash", "sdpa", "attention", "mha_fwd", "paged_attn"})) return Sort::attention;
+    if (holds_any(name, {"fmha", "flash", "sdpa", "attention", "mha_fwd", "paged_attn", "batchprefill", "batchdecode"}))
+        return Sort::attention;
     if (holds_any(name, {"softmax"})) return Sort::softmax;
     if (holds_any(name, {"grouped_gemm", "groupproblemshape", "fused_moe", "moe_gemm"})) return Sort::grouped;
-    if (holds_any(name, {"gemm", "nvjet", "gemv", "cutlass", "_mm_", "xmma", "cijk_", "matmul", "wgmma"}))
+    if (holds_any(name, {"gemm", "nvjet", "gemv", "marlin", "machete", "cutlass", "_mm_", "xmma", "cijk_", "matmul",
+                         "wgmma"}))
         return Sort::product;
-    if (holds_any(name, {"topk", "radixsort", "bitonic", "gathertopk"})) return Sort::choose;
     if (holds_any(name, {"rms_norm", "rmsnorm", "layer_norm", "layernorm"})) return Sort::norm;
     if (holds_any(name, {"gather_kernel", "indexselect", "embedding"})) return Sort::embedding;
     if (holds_any(name, {"catarray"})) return Sort::concatenate;
@@ -372,12 +380,14 @@ Piece::Sort sort_of_operator(std::string_view full_name) {
         "aten::mv",     "aten::addmv",  "aten::_addmm_activation", "aten::matmul"};
     if (std::find(products.begin(), products.end(), name) != products.end()) return Sort::product;
     if (name.starts_with("triton_")) return sort_of_compiled(name);
-    if (holds_any(name, {"grouped_mm", "fused_moe", "moe_forward", "fused_experts"})) return Sort::grouped;
+    if (holds_any(name, {"grouped_mm", "group_mm", "fused_moe", "moe_forward", "fused_experts", "moe_mm", "moe_wna16"}))
+        return Sort::grouped;
+    if (holds_any(name, {"reshape_and_cache", "concat_and_cache", "kv_cache_update"})) return Sort::concatenate;
     if (name == "aten::bmm" || name == "aten::baddbmm") return Sort::batched;
     if (holds_any(name, {"attention", "flash_attn", "varlen_fwd", "fmha", "::fwd"})) return Sort::attention;
     if (holds_any(name, {"topk"})) return Sort::choose;
     if (holds_any(name, {"softmax"})) return Sort::softmax;
-    if (holds_any(name, {"scaled_mm", "gemm"})) return Sort::product;
+    if (holds_any(name, {"scaled_mm", "gemm", "fp4_mm", "machete_mm", "pack_mm"})) return Sort::product;
     if (holds_any(name, {"rms_norm", "layer_norm", "rmsnorm", "layernormalization"})) return Sort::norm;
     if (name == "aten::embedding" || name == "aten::index_select" || name == "aten::gather") return Sort::embedding;
     if (name == "aten::cat") return Sort::concatenate;

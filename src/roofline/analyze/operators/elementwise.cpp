@@ -14,17 +14,6 @@ std::optional<Effort> pointwise(const Call& call) {
 }  // namespace
 
 void elementwise_operators(Formulas& table) {
-    table["silu_and_mul"] = [](const Call& c) -> std::optional<Effort> {
-        const Tensor* out = c.tensor(0, 1);
-        if (out == nullptr) return std::nullopt;
-        return moved(Kind::elementwise, 5.0 * elements(*out), c.bytes(0) + c.bytes(1));
-    };
-    table["rotary_embedding"] = [](const Call& c) -> std::optional<Effort> {
-        const Tensor* q = c.tensor(1, 1);
-        if (q == nullptr) return std::nullopt;
-        return moved(Kind::elementwise, 3.0 * (elements(*q) + (c.tensor(2) != nullptr ? elements(*c.tensor(2)) : 0.0)),
-                     2.0 * (c.bytes(1) + c.bytes(2)) + c.bytes(0));
-    };
     table["add"] = pointwise<2, 1>;
     table["sub"] = pointwise<2, 1>;
     table["rsub"] = pointwise<2, 1>;

@@ -82,12 +82,6 @@ std::optional<Effort> concatenated(const Call& call) {
 }  // namespace
 
 void moves_operators(Formulas& table) {
-    table["reshape_and_cache_flash"] = [](const Call& c) -> std::optional<Effort> {
-        if (c.tensor(0, 2) == nullptr) return std::nullopt;
-        Effort effort = moved(Kind::copy, 0.0, c.bytes(0) + c.bytes(1));
-        effort.kv = c.bytes(0) + c.bytes(1);  // the keys and values written; the cache itself is not touched
-        return effort;
-    };
     table["copy"] = copied;
     table["_foreach_copy"] = concatenated;
     table["fill"] = [](const Call& c) { return written_only(c, 0); };

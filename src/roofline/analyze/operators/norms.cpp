@@ -32,15 +32,6 @@ void norms_operators(Formulas& table) {
             return moved(Kind::norm, 4.0 * elements(*c.tensor(1)), c.bytes(0) + c.bytes(1) + c.bytes(2));
         return normalised(c, 4.0, 2, 99);
     };
-    table["rmsnorm"] = [](const Call& c) -> std::optional<Effort> {
-        if (c.tensor(1, 1) == nullptr) return std::nullopt;
-        return moved(Kind::norm, 4.0 * elements(*c.tensor(1)), c.bytes(0) + c.bytes(1) + c.bytes(2));
-    };
-    table["fused_add_rms_norm"] = [](const Call& c) -> std::optional<Effort> {
-        const Tensor* x = c.tensor(0, 1);
-        if (x == nullptr) return std::nullopt;
-        return moved(Kind::norm, 5.0 * elements(*x), 2.0 * c.bytes(0) + 2.0 * c.bytes(1) + c.bytes(2));
-    };
 }
 
 }  // namespace roofline::analyze

@@ -104,8 +104,6 @@ void products_operators(Formulas& table) {
     table["linear"] = linear;
     table["_grouped_mm"] = grouped_product;
     table["_scaled_grouped_mm"] = grouped_product;
-    table["cutlass_scaled_mm"] = [](const Call& c) { return matrix_product(c, 1); };
-    table["fp8_scaled_mm"] = [](const Call& c) { return matrix_product(c, 0); };
     table["convolution"] = [](const Call& c) { return convolution(c, 4, 3, 5, 8); };
     table["_convolution"] = [](const Call& c) { return convolution(c, 4, 3, 5, 8); };
     table["cudnn_convolution"] = [](const Call& c) { return convolution(c, 2, 3, 4, 5); };
