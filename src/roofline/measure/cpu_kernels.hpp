@@ -47,6 +47,9 @@ struct MemoryKernel {
     bool (*here)() = nullptr;
     /// What one pass of reading returns, where it is not the sum of the words.
     std::uint64_t (*one_pass)(std::size_t bytes) = nullptr;
+    /// Reading with several streams: `bytes` in all, from as many places, `distance` apart. Streams that never jump are
+    /// read faster than those that end with every piece.
+    std::uint64_t (*apart)(const std::byte* b, std::size_t distance, std::size_t bytes, std::uint64_t passes) = nullptr;
 };
 
 /// What `passes` passes of reading over `bytes` must return.

@@ -214,9 +214,19 @@ class Measurement {
             const auto& arrays_of = threads_ > 1 ? all_->arrays() : alone_->arrays();
             const double share = shared ? set / static_cast<double>(threads_) : set;
             if (shared && threads_ > 1 && share < 2.0 * below) {
-                // So small a share would lie in the cache below. All read the same half of the cache instead.
+                // So small a share would lie in the cache below. All read the same half of the cache instead; what
+                // writes is left to as many threads as have a share beyond the cache below.
                 if (kernel.motion != Motion::read) {
-                    unmeasured_[figure] = "on all threads each one's share would lie in the cache below";
+                    const auto few = static_cast<std::size_t>(set / (2.0 * below));
+                    if (few < 2) {
+                        unmeasured_[figure] = "on several threads each one's share would lie in the cache below";
+                        continue;
+                    }
+                    Plan::Entry some = entry;
+                    some.variant += fmt::format(", {} threads", few);
+                    plan_.add(resident_trial(figure, *team_, std::span(arrays_of).first(few), kernel,
+                                             set / static_cast<double>(few), window),
+                              some);
                     continue;
                 }
                 plan_.add(walking_trial(figure, *team_, alone_->arrays(), kernel, window, static_cast<std::size_t>(set),
@@ -245,7 +255,9 @@ class Measurement {
             if (threads_ > 1 && !(options_.quick && kernel.motion != Motion::read)) {
                 plan_.add(walking_trial(figure + " on one thread", *team_, alone_->arrays(), kernel, 0.002), alone);
             }
-            plan_.add(walking_trial(figure, *team_, threads_ > 1 ? all_->arrays() : alone_->arrays(), kernel, 0.002),
+            // Longer on many threads: they do not begin and end at quite the same moment.
+            plan_.add(walking_trial(figure, *team_, threads_ > 1 ? all_->arrays() : alone_->arrays(), kernel,
+                                    threads_ > 1 ? 0.005 : 0.002),
                       entry);
         }
     }
@@ -311,8 +323,10 @@ class Measurement {
         }
         for (Found& figure : found_) {
             if (figure.value > 0.0) continue;
-            figure.problem =
-                refused[figure.name] > 0 ? "every variant gave a wrong answer" : "no window could be timed";
+            const auto reason = unmeasured_.find(figure.name);
+            figure.problem = refused[figure.name] > 0      ? "every variant gave a wrong answer"
+                             : reason != unmeasured_.end() ? reason->second
+                                                           : "no window could be timed";
         }
     }
 

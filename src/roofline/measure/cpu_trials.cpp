@@ -9,16 +9,17 @@ namespace {
 
 constexpr std::size_t large_page = std::size_t{2} << 20U;
 
-/// Odd numbers of pages for each stream, so that streams do not all meet in the same bank or set.
+/// Half a megabyte, in odd numbers of pages for each stream.
 std::size_t piece_of(const MemoryKernel& kernel) {
-    const std::size_t pages = kernel.streams == 1 ? 129 : 17;
-    return pages * page_bytes * static_cast<std::size_t>(kernel.streams);
+    const auto streams = static_cast<std::size_t>(kernel.streams);
+    return (128 / streams | 1U) * page_bytes * streams;
 }
 
 /// Where a thread is on its walk.
 struct alignas(128) Walk {
     std::size_t next = 0;  // piece
     std::uint64_t sum = 0;
+    std::uint64_t done = 0;  // pieces of this window
 };
 
 }  // namespace
@@ -107,9 +108,13 @@ Trial walking_trial(std::string name, Team& team, std::span<const Arrays> arrays
         memory.assign(threads_together, memory.front());
         for (Arrays& own : memory) own.bytes = std::min(own.bytes, together_bytes);
     }
-    const std::size_t unit = page_bytes * static_cast<std::size_t>(kernel.streams);
+    const auto streams = static_cast<std::size_t>(kernel.streams);
+    const std::size_t unit = page_bytes * streams;
     const std::size_t piece = std::clamp(piece_of(kernel), unit, std::max(unit, memory.front().bytes / unit * unit));
     const std::size_t pieces = std::max<std::size_t>(1, memory.front().bytes / piece);
+    // Each stream has a part of the array to itself and goes on where it was.
+    const bool apart = kernel.apart != nullptr;
+    const std::size_t distance = pieces * (piece / streams);
     auto walks = std::make_shared<std::vector<Walk>>(memory.size());
     if (together_bytes > 0) {
         for (std::size_t i = 0; i < memory.size(); ++i) (*walks)[i].next = i * pieces / memory.size();
@@ -118,29 +123,35 @@ Trial walking_trial(std::string name, Team& team, std::span<const Arrays> arrays
     trial.name = std::move(name);
     trial.window_s = window_s;
     trial.work = static_cast<double>(piece) * arrays(kernel.motion) * static_cast<double>(memory.size());
-    trial.run = [&team, memory = std::move(memory), kernel, piece, pieces, walks](std::uint64_t units) {
+    trial.run = [&team, memory = std::move(memory), kernel, piece, pieces, distance, apart, streams,
+                 walks](std::uint64_t units) {
         const bool writes = kernel.motion != Motion::read;
-        const auto last = [&](std::size_t i) { return ((*walks)[i].next + units - 1) % pieces * piece; };
-        std::vector<std::size_t> checked(memory.size());
+        std::vector<std::size_t> first(memory.size());
         for (std::size_t i = 0; i < memory.size(); ++i) {
-            checked[i] = last(i);
-            if (writes) spoil(memory[i].a + checked[i], piece);
+            first[i] = (*walks)[i].next * piece;
+            if (writes) spoil(memory[i].a + first[i], piece);
         }
+        // Whoever is ahead walks on until all pieces are done: the time is that of the memory, not that of the thread
+        // that was held up most.
+        std::atomic<std::int64_t> left{static_cast<std::int64_t>(units * memory.size())};
         const Ran ran = team.run(memory.size(), [&](std::size_t i) {
-            Walk walk = (*walks)[i];
-            walk.sum = 0;
+            Walk walk{(*walks)[i].next, 0, 0};
             const Arrays& own = memory[i];
-            for (std::uint64_t done = 0; done < units; ++done) {
+            while (left.fetch_sub(1, std::memory_order_relaxed) > 0) {
                 const std::size_t at = walk.next * piece;
-                walk.sum += kernel.run(own.a + at, own.b + at, own.c + at, piece, 1);
+                walk.sum += apart ? kernel.apart(own.b + at / streams, distance, piece, 1)
+                                  : kernel.run(own.a + at, own.b + at, own.c + at, piece, 1);
                 walk.next = walk.next + 1 == pieces ? 0 : walk.next + 1;
+                ++walk.done;
             }
             (*walks)[i] = walk;
         });
         bool right = true;
         for (std::size_t i = 0; i < memory.size(); ++i) {
-            right = right && (writes ? written_right(kernel.motion, memory[i].a + checked[i], piece)
-                                     : (*walks)[i].sum == expected_sum(kernel, piece, units));
+            const Walk& walk = (*walks)[i];
+            if (walk.done == 0) continue;
+            right = right && (writes ? written_right(kernel.motion, memory[i].a + first[i], piece)
+                                     : walk.sum == expected_sum(kernel, piece, walk.done));
         }
         return Window{ran.seconds, right, ran.disturbed};
     };

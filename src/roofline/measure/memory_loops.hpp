@@ -18,8 +18,8 @@
     typedef std::uint64_t Words __attribute__((vector_size(WIDTH), may_alias));                                \
     typedef double Doubles __attribute__((vector_size(WIDTH), may_alias));                                     \
     template <int streams>                                                                                     \
-    TARGET std::uint64_t read(std::byte*, const std::byte* b, const std::byte*, std::size_t bytes,             \
-                              std::uint64_t passes) {                                                          \
+    TARGET std::uint64_t read_apart(const std::byte* b, std::size_t distance, std::size_t bytes,               \
+                                    std::uint64_t passes) {                                                    \
         constexpr std::size_t vectors = streams == 1 ? 16 : 64 / WIDTH; /* of each stream in one trip */       \
         const std::size_t part = bytes / streams;                                                              \
         Words s0{}, s1{}, s2{}, s3{}, s4{}, s5{}, s6{}, s7{};                                                  \
@@ -27,7 +27,7 @@
             asm volatile("" : "+r"(b) : : "memory");                                                           \
             for (std::size_t at = 0; at < part; at += vectors * WIDTH) {                                       \
                 _Pragma("GCC unroll 16") for (std::size_t stream = 0; stream < streams; ++stream) {            \
-                    const auto* from = reinterpret_cast<const Words*>(b + stream * part + at);                 \
+                    const auto* from = reinterpret_cast<const Words*>(b + stream * distance + at);             \
                     if constexpr (vectors % 8 == 0) {                                                          \
                         _Pragma("GCC unroll 2") for (std::size_t v = 0; v < vectors; v += 8) {                 \
                             s0 += from[v];                                                                     \
@@ -57,6 +57,11 @@
         std::uint64_t sum = 0;                                                                                 \
         for (std::size_t lane = 0; lane < WIDTH / 8; ++lane) sum += all[lane];                                 \
         return sum;                                                                                            \
+    }                                                                                                          \
+    template <int streams>                                                                                     \
+    TARGET std::uint64_t read(std::byte*, const std::byte* b, const std::byte*, std::size_t bytes,             \
+                              std::uint64_t passes) {                                                          \
+        return read_apart<streams>(b, bytes / streams, bytes, passes);                                         \
     }                                                                                                          \
     TARGET inline std::uint64_t copy(std::byte* a, const std::byte* b, const std::byte*, std::size_t bytes,    \
                                      std::uint64_t passes) {                                                   \
@@ -160,13 +165,18 @@
     }                                                                                                                 \
     }
 
-#define ROOFLINE_ADD_MEMORY_LOOPS(SET, CALLED, WIDTH, HERE)                                  \
-    kernels.memory.push_back({CALLED, Motion::read, 1, false, WIDTH, SET::read<1>, HERE});   \
-    kernels.memory.push_back({CALLED, Motion::read, 4, false, WIDTH, SET::read<4>, HERE});   \
-    kernels.memory.push_back({CALLED, Motion::read, 8, false, WIDTH, SET::read<8>, HERE});   \
-    kernels.memory.push_back({CALLED, Motion::read, 16, false, WIDTH, SET::read<16>, HERE}); \
-    kernels.memory.push_back({CALLED, Motion::copy, 1, false, WIDTH, SET::copy, HERE});      \
-    kernels.memory.push_back({CALLED, Motion::triad, 1, false, WIDTH, SET::triad, HERE});    \
+#define ROOFLINE_ADD_MEMORY_LOOPS(SET, CALLED, WIDTH, HERE)                                           \
+    kernels.memory.push_back({CALLED, Motion::read, 1, false, WIDTH, SET::read<1>, HERE});            \
+    kernels.memory.push_back(                                                                         \
+        {CALLED, Motion::read, 2, false, WIDTH, SET::read<2>, HERE, nullptr, SET::read_apart<2>});    \
+    kernels.memory.push_back(                                                                         \
+        {CALLED, Motion::read, 4, false, WIDTH, SET::read<4>, HERE, nullptr, SET::read_apart<4>});    \
+    kernels.memory.push_back(                                                                         \
+        {CALLED, Motion::read, 8, false, WIDTH, SET::read<8>, HERE, nullptr, SET::read_apart<8>});    \
+    kernels.memory.push_back(                                                                         \
+        {CALLED, Motion::read, 16, false, WIDTH, SET::read<16>, HERE, nullptr, SET::read_apart<16>}); \
+    kernels.memory.push_back({CALLED, Motion::copy, 1, false, WIDTH, SET::copy, HERE});               \
+    kernels.memory.push_back({CALLED, Motion::triad, 1, false, WIDTH, SET::triad, HERE});             \
     kernels.memory.push_back({CALLED, Motion::write, 1, false, WIDTH, SET::write, HERE})
 
 #define ROOFLINE_ADD_STREAMING_LOOPS(SET, CALLED, WIDTH, HERE)                                     \
