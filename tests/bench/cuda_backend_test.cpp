@@ -32,23 +32,45 @@ Task core() {
 }
 
 TEST(CudaTasks, AreAskedForAsThePluginReadsThem) {
-    Json seen;
+    std::vector<Json> seen;
     const CudaCall call = [&](const Json& request) -> Result<Json> {
-        seen = request;
+        seen.push_back(request);
         return Json{{"results", Json::array()}};
     };
     CudaPlace place;
     place.device = 1;
     const auto outcomes = run_cuda_tasks(call, place, {gate_up(), core()});
     ASSERT_TRUE(outcomes);
-    EXPECT_EQ(seen["do"], "bench");
-    EXPECT_EQ(seen["device"], 1);
-    EXPECT_EQ(seen["tasks"][0], Json::parse(R"({"name": "layers.ffn.gate_up", "kind": "gemm", "m": 1, "n": 28672,
+    ASSERT_EQ(seen.size(), 2U);
+    for (const Json& request : seen) {
+        EXPECT_EQ(request["do"], "bench");
+        EXPECT_EQ(request["device"], 1);
+        EXPECT_EQ(request["tasks"].size(), 1U);
+    }
+    EXPECT_EQ(seen[0]["tasks"][0], Json::parse(R"({"name": "layers.ffn.gate_up", "kind": "gemm", "m": 1, "n": 28672,
         "k": 4096, "weight_dtype": "bf16", "activation_dtype": "bf16"})"));
-    EXPECT_EQ(seen["tasks"][1], Json::parse(R"({"name": "layers.attention.core", "kind": "attention", "stage": "decode",
+    EXPECT_EQ(seen[1]["tasks"][0],
+              Json::parse(R"({"name": "layers.attention.core", "kind": "attention", "stage": "decode",
         "batch": 8, "tokens": 1, "context": 1024, "query_heads": 32, "kv_heads": 8, "head_dim": 128,
         "kv_dtype": "bf16"})"));
     EXPECT_FALSE((*outcomes)[0][0].measured()) << "left out of the answer";
+}
+
+TEST(CudaTasks, StopBetweenTwoTasks) {
+    int asked = 0;
+    CudaPlace place;
+    place.stopped = [&] { return asked == 1; };
+    const auto outcomes = run_cuda_tasks(
+        [&](const Json&) -> Result<Json> {
+            ++asked;
+            return Json{{"results", Json::array()}};
+        },
+        place, {gate_up(), core(), gate_up()});
+    ASSERT_TRUE(outcomes);
+    EXPECT_EQ(asked, 1);
+    ASSERT_EQ(outcomes->size(), 3U);
+    EXPECT_TRUE((*outcomes)[1].empty());
+    EXPECT_TRUE((*outcomes)[2].empty());
 }
 
 TEST(CudaTasks, AWrongKernelAndARefusedOneHaveNoTime) {

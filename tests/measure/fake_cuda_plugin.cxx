@@ -1,5 +1,6 @@
 // A plugin without CUDA, and a driver without a GPU in the same file: what the loader looks for, made to say what a test
 // wants through the environment. Not a .cpp, because those are linked into the tests themselves.
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -18,6 +19,9 @@ int number(const char* name, int otherwise) {
 const char* call(const char* request, void (*progress)(void*, const char*), void* context) {
     static std::string answer;
     if (progress != nullptr) progress(context, "half-way");
+    // Ctrl-C while kernels run: a request of this kind is answered all the same, as it is by a GPU.
+    const char* stopped = std::getenv("FAKE_CUDA_INTERRUPT");
+    if (stopped != nullptr && std::string(request).find(stopped) != std::string::npos) std::raise(SIGINT);
     if (const char* file = std::getenv("FAKE_CUDA_ANSWER")) {
         std::ifstream stream(file);
         answer.assign(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());

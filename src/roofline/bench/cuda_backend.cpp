@@ -66,19 +66,18 @@ Json task_json(const Task& task) {
     return json;
 }
 
-Result<std::vector<std::vector<Outcome>>> run_cuda_tasks(const CudaCall& call, const CudaPlace& place,
-                                                         const std::vector<Task>& tasks) {
-    Json request = {{"do", "bench"},
-                    {"device", place.device},
-                    {"backends", place.backends},
-                    {"seconds", place.seconds},
-                    {"tasks", Json::array()}};
-    for (const Task& task : tasks) request["tasks"].push_back(task_json(task));
-    const auto answer = ask(call, request);
+namespace {
+
+Result<std::vector<Outcome>> run_cuda_task(const CudaCall& call, const CudaPlace& place, const Task& task) {
+    const auto answer = ask(call, {{"do", "bench"},
+                                   {"device", place.device},
+                                   {"backends", place.backends},
+                                   {"seconds", place.seconds},
+                                   {"tasks", {task_json(task)}}});
     if (!answer) return std::unexpected(answer.error());
     std::optional<Problem> problem;
     Fields fields(*answer, file, "", problem);
-    std::vector<std::vector<Outcome>> outcomes(tasks.size());
+    std::vector<Outcome> outcomes;
     for (Fields& result : fields.children("results")) {
         Outcome outcome;
         outcome.task = result.text("name");
@@ -96,19 +95,28 @@ Result<std::vector<std::vector<Outcome>>> run_cuda_tasks(const CudaCall& call, c
                                               outcome.error, outcome.tolerance);
             }
         }
-        for (std::size_t i = 0; i < tasks.size(); ++i) {
-            if (tasks[i].name == outcome.task) outcomes[i].push_back(outcome);
-        }
+        if (outcome.task == task.name) outcomes.push_back(std::move(outcome));
     }
     if (problem) return std::unexpected(*problem);
+    if (outcomes.empty()) {
+        Outcome& none = outcomes.emplace_back();
+        none.task = task.name;
+        none.backend = "cuda";
+        none.problem = "no kernel in the CUDA plugin";
+    }
+    return outcomes;
+}
+
+}  // namespace
+
+Result<std::vector<std::vector<Outcome>>> run_cuda_tasks(const CudaCall& call, const CudaPlace& place,
+                                                         const std::vector<Task>& tasks) {
+    std::vector<std::vector<Outcome>> outcomes(tasks.size());
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-        if (outcomes[i].empty()) {
-            Outcome none;
-            none.task = tasks[i].name;
-            none.backend = "cuda";
-            none.problem = "no kernel in the CUDA plugin";
-            outcomes[i].push_back(std::move(none));
-        }
+        if (place.stopped && place.stopped()) break;
+        auto found = run_cuda_task(call, place, tasks[i]);
+        if (!found) return std::unexpected(found.error());
+        outcomes[i] = std::move(*found);
     }
     return outcomes;
 }

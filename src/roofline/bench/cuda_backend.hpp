@@ -31,11 +31,14 @@ using CudaCall = std::function<Result<io::Json>(const io::Json& request)>;
 struct CudaPlace {
     int device = 0;
     std::vector<std::string> backends = {"own", "cublaslt", "cudnn"};
-    double seconds = 0.05;  // a task
+    double seconds = 0.05;          // a task
+    std::function<bool()> stopped;  // looked at between requests; may be empty
 };
 
 io::Json task_json(const Task& task);
 /// Outcomes in the order of the tasks, for each those of its backends. A task that the answer leaves out has a problem.
+/// One request a task: nobody can stop a kernel, so whoever asks to stop waits for one task at most; the rest have no
+/// outcome.
 Result<std::vector<std::vector<Outcome>>> run_cuda_tasks(const CudaCall& call, const CudaPlace& place,
                                                          const std::vector<Task>& tasks);
 /// One for each way of launching.

@@ -15,6 +15,10 @@ OrderedJson timing_json(const Timing& timing) {
     return {{"time_s", timing.median}, {"low_s", timing.low}, {"high_s", timing.high}};
 }
 
+void add_faster(OrderedJson& json, const std::optional<FasterThanLimit>& faster) {
+    if (faster) json["faster_than_limit"] = {{"ratio", faster->ratio}, {"because", faster->because}};
+}
+
 OrderedJson outcome_json(const Outcome& outcome, const Planned& planned) {
     OrderedJson json = {{"name", outcome.task}, {"backend", outcome.backend}};
     if (planned.task) json["shape"] = describe(*planned.task);
@@ -50,6 +54,65 @@ OrderedJson step_json(const StepOutcome& step, double produced) {
 }
 
 }  // namespace
+
+namespace {
+
+/// A ratio that no rounding makes.
+constexpr double clearly = 1.005;
+
+std::string ceiling_too_low(const Run& run, const char* what) {
+    return fmt::format("the {} that {} gives is lower than what was reached here: `roofline measure` finds it anew",
+                       what, run.account.device.name);
+}
+
+/// Each reason once, with those it holds for.
+class Reasons {
+  public:
+    void add(const std::string& reason, const std::string& whom) {
+        auto known = std::find_if(all_.begin(), all_.end(), [&](const auto& entry) { return entry.first == reason; });
+        if (known == all_.end()) known = all_.insert(all_.end(), {reason, {}});
+        if (std::find(known->second.begin(), known->second.end(), whom) == known->second.end())
+            known->second.push_back(whom);
+    }
+    void write(std::vector<std::string>& notes) const {
+        for (const auto& [reason, whom] : all_)
+            notes.push_back(fmt::format("faster than the limit: {} ({})", fmt::join(whom, ", "), reason));
+    }
+
+  private:
+    std::vector<std::pair<std::string, std::vector<std::string>>> all_;
+};
+
+}  // namespace
+
+std::optional<FasterThanLimit> faster_than_limit(const Run& run, const StageRun& stage, std::size_t record,
+                                                 const Outcome& outcome) {
+    if (!run.roofs_known || !outcome.measured()) return std::nullopt;
+    const Record& held = stage.stage.records[record];
+    const double limit = held.times.limit.value / held.count;
+    const double ratio = limit / outcome.timing.median;
+    if (!(ratio > clearly)) return std::nullopt;
+    const bool memory = judge(held.work, limit_roofs(run.account.device)).bound != Bound::compute;
+    if (!memory) return FasterThanLimit{ratio, ceiling_too_low(run, "peak rate")};
+    // Only what a step finds cold is rotated past the caches; the rest stays where the call before left it.
+    const auto& task = stage.planned[record].task;
+    const bool cold = task && task->rotated > 0.5 * task->bytes && outcome.buffers > 1;
+    if (!cold) return FasterThanLimit{ratio, "its bytes stayed in a cache, and the limit counts them through memory"};
+    return FasterThanLimit{ratio, ceiling_too_low(run, "memory bandwidth")};
+}
+
+std::optional<FasterThanLimit> faster_than_limit(const Run& run, const StageRun& stage, const StepOutcome& step) {
+    if (!run.roofs_known || !step.problem.empty()) return std::nullopt;
+    const double ratio = stage.stage.times.limit.value / step.timing.median;
+    if (!(ratio > clearly)) return std::nullopt;
+    if (stage.bound == Bound::compute) return FasterThanLimit{ratio, ceiling_too_low(run, "peak rate")};
+    double weights = 0.0;
+    for (const Record& record : stage.stage.records) weights += record.weights.value;
+    const Figure* cache = run.account.device.capacity(Level::cache);
+    if (cache != nullptr && weights < 3.0 * cache->value)
+        return FasterThanLimit{ratio, "the whole model is small enough to stay in a cache"};
+    return FasterThanLimit{ratio, ceiling_too_low(run, "memory bandwidth")};
+}
 
 StageRun start_stage(const predict::Scenario& scenario, const predict::StageReport& stage, std::string dtype) {
     StageRun run;
@@ -93,6 +156,7 @@ void settle(Run& run) {
     });
     run.account.verb = "bench";
     run.account.stages.clear();
+    Reasons reasons;
     for (StageRun& stage : run.stages) {
         for (std::size_t i = 0; i < stage.outcomes.size(); ++i) {
             Record& record = stage.stage.records[i];
@@ -105,15 +169,29 @@ void settle(Run& run) {
             stage.stage.times.measured = Seconds(step->timing.median);
             stage.stage.repetitions = static_cast<double>(step->timing.calls);
         }
+        for (const StepOutcome& step : stage.steps) {
+            if (const auto faster = faster_than_limit(run, stage, step)) reasons.add(faster->because, "whole step");
+        }
+        for (std::size_t i = 0; i < stage.outcomes.size(); ++i) {
+            for (const Outcome& outcome : stage.outcomes[i]) {
+                if (const auto faster = faster_than_limit(run, stage, i, outcome))
+                    reasons.add(faster->because, stage.stage.records[i].name);
+            }
+        }
         AccountStage& kept = run.account.stages.emplace_back(stage.stage);
         if (several_types && !stage.dtype.empty()) kept.name += " " + stage.dtype;
     }
+    reasons.write(run.account.notes);
+    for (const std::string& reason : run.busy_because) run.account.notes.push_back("the machine was busy: " + reason);
 }
 
 OrderedJson run_json(const Run& run, const io::RunInfo& info) {
     OrderedJson json = io::account_json(run.account, info);
-    OrderedJson bench = {
-        {"threads", run.threads}, {"roofs_known", run.roofs_known}, {"backends", OrderedJson::array()}};
+    OrderedJson bench = {{"threads", run.threads},
+                         {"roofs_known", run.roofs_known},
+                         {"busy", !run.busy_because.empty()},
+                         {"busy_because", run.busy_because},
+                         {"backends", OrderedJson::array()}};
     for (std::size_t i = 0; i < run.backends.size(); ++i)
         bench["backends"].push_back({{"name", run.backends[i]}, {"description", run.descriptions[i]}});
     bench["stages"] = OrderedJson::array();
@@ -122,12 +200,17 @@ OrderedJson run_json(const Run& run, const io::RunInfo& info) {
                            {"batch", stage.stage.batch},     {"tokens", stage.stage.tokens},
                            {"context", stage.stage.context}, {"bound", name(stage.bound)}};
         one["steps"] = OrderedJson::array();
-        for (const StepOutcome& step : stage.steps) one["steps"].push_back(step_json(step, stage.stage.produced));
+        for (const StepOutcome& step : stage.steps) {
+            one["steps"].push_back(step_json(step, stage.stage.produced));
+            add_faster(one["steps"].back(), faster_than_limit(run, stage, step));
+        }
         if (!stage.no_step.empty()) one["no_step"] = stage.no_step;
         one["results"] = OrderedJson::array();
         for (std::size_t i = 0; i < stage.planned.size(); ++i) {
-            for (const Outcome& outcome : stage.outcomes[i])
+            for (const Outcome& outcome : stage.outcomes[i]) {
                 one["results"].push_back(outcome_json(outcome, stage.planned[i]));
+                add_faster(one["results"].back(), faster_than_limit(run, stage, i, outcome));
+            }
             if (!stage.planned[i].task) {
                 one["results"].push_back(
                     {{"name", stage.stage.records[i].name}, {"backend", "none"}, {"problem", stage.planned[i].reason}});

@@ -2,6 +2,7 @@
 // and behind each of them what every backend did.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ struct Run {
     std::vector<std::string> backends;  // in the order they were asked for
     std::vector<std::string> descriptions;
     bool roofs_known = false;
-    int threads = 0;  // 0: not on the processors
+    int threads = 0;                        // 0: not on the processors
+    std::vector<std::string> busy_because;  // what disturbed the machine meanwhile; empty: nothing was seen
 };
 
 /// A stage as predicted, nothing measured yet.
@@ -41,8 +43,19 @@ StageRun start_stage(const predict::Scenario& scenario, const predict::StageRepo
 const Outcome* winner(const std::vector<Outcome>& outcomes);
 const StepOutcome* winner(const std::vector<StepOutcome>& steps);
 
+/// A measured time that is shorter than its limit: the limit is not the truth, and the reader is told what to doubt.
+struct FasterThanLimit {
+    double ratio = 0.0;   // limit over measured: above 1
+    std::string because;  // which of the two explanations there are: a cache, or a ceiling that is too low
+};
+/// Empty where the roofs are not known or the time keeps to them. A limit of a record is that of one call here.
+std::optional<FasterThanLimit> faster_than_limit(const Run& run, const StageRun& stage, std::size_t record,
+                                                 const Outcome& outcome);
+std::optional<FasterThanLimit> faster_than_limit(const Run& run, const StageRun& stage, const StepOutcome& step);
+
 /// Puts the winners' times into the records and the stages into the account. Without a whole step a stage has no
-/// measured time: sums of operators are no step.
+/// measured time: sums of operators are no step. What is faster than its limit, and a busy machine, are among the
+/// notes.
 void settle(Run& run);
 
 /// The account and, under "bench", what every backend did.

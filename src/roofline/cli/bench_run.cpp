@@ -16,6 +16,7 @@
 #include "roofline/cli/output.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/names.hpp"
+#include "roofline/measure/cpu_device.hpp"
 #include "roofline/measure/cuda/loader.hpp"
 #include "roofline/measure/machine.hpp"
 
@@ -57,7 +58,8 @@ struct Place {
     bool cuda = false;
     bench::CudaCall call;
     bench::CudaPlace cuda_place;
-    std::string title;  // of the device, as it calls itself
+    bool device_busy = false;  // before anything was run
+    std::string title;         // of the device, as it calls itself
     std::vector<std::unique_ptr<Backend>> backends;
     std::unique_ptr<bench::Threads> threads;
     bench::Pace pace;
@@ -115,6 +117,7 @@ Result<void> open_cuda(const BenchOptions& options, Place& place, Run& run) {
         place.cuda_place.backends = std::move(*list);
     }
     place.cuda_place.seconds = place.pace.budget.seconds;
+    place.cuda_place.stopped = interrupted;
     const auto index = measure::cuda_index(options.device);
     if (!index) return std::unexpected(index.error());
     if (!*index) return fail(fmt::format("--device: found \"{}\", expected cpu or cuda:0", options.device));
@@ -132,6 +135,7 @@ Result<void> open_cuda(const BenchOptions& options, Place& place, Run& run) {
     }
     if (device == nullptr) return not_here_problem(fmt::format("{} is not on this machine", options.device));
     place.title = device->value("name", "CUDA device");
+    place.device_busy = device->value("busy", false);
     run.backends = place.cuda_place.backends;
     for (const std::string& name : run.backends) run.descriptions.push_back(name == "own" ? "own CUDA kernels" : name);
     return {};
@@ -331,6 +335,7 @@ Result<Run> run_bench(const BenchOptions& options) {
                 std::max<std::int64_t>(place.pace.rotate_past, static_cast<std::int64_t>(3.0 * cache->value));
         }
     }
+    const measure::Watch watch(measure::this_machine().processors);
     Progress progress(::isatty(STDERR_FILENO) != 0);
     std::vector<std::pair<Task, std::vector<Outcome>>> done_before;
     for (const std::string& type : types) {
@@ -360,6 +365,7 @@ Result<Run> run_bench(const BenchOptions& options) {
         }
     }
     run.account.device = *roofs;
+    bool unsteady = false;
     for (const StageRun& stage : run.stages) {
         for (const bench::StepOutcome& step : stage.steps) {
             const auto first_of_layers =
@@ -372,11 +378,13 @@ Result<Run> run_bench(const BenchOptions& options) {
                                 stage.dtype.empty() ? "the checkpoint's types" : stage.dtype, step.layers_distinct,
                                 first_of_layers->count));
             }
-            if (step.problem.empty() && step.timing.high > 1.25 * step.timing.low)
-                run.account.notes.emplace_back(
-                    "the machine is busy: times of the same step differ by more than a quarter");
+            if (step.problem.empty() && step.timing.high > 1.25 * step.timing.low) unsteady = true;
         }
     }
+    // A GPU is disturbed by whoever else uses it, which the plugin sees before the first task; its host hardly matters.
+    if (const auto seen = watch.so_far(); seen && !cuda) run.busy_because = measure::disturbances(*seen, {});
+    if (place.device_busy) run.busy_because.emplace_back("the GPU was in use before the run began");
+    if (unsteady) run.busy_because.emplace_back("times of the same step differ by more than a quarter");
     std::sort(run.account.notes.begin(), run.account.notes.end());
     run.account.notes.erase(std::unique(run.account.notes.begin(), run.account.notes.end()), run.account.notes.end());
     bench::settle(run);

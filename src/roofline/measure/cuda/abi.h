@@ -11,7 +11,7 @@
  *
  *   DEVICE  { "index", "name", "capability": "9.0", "multiprocessors", "memory_bytes", "free_bytes", "l2_bytes",
  *             "shared_bytes", "clock_hz", "memory_clock_hz", "driver", "runtime", "pci",
- *             "power_limit_w"?, "pcie"?: { "generation", "width" } }
+ *             "power_limit_w"?, "pcie"?: { "generation", "width" }, "busy"?: somebody used it just before }
  *   FIGURE  { "name": "memory.read", "value", "unit": "B/s" | "FLOP/s" | "OP/s" | "B" | "s", "low", "high", "samples",
  *             "how": TEXT, "flops", "bytes", "error", "tolerance", "clock_hz"?, "watts"?,
  *             "variants"?: { TEXT: value }, "points"?: [ [ x, y ] ] }

@@ -69,6 +69,7 @@ Json describe_device(int index) {
     char pci[32] = {};
     cudaDeviceGetPCIBusId(pci, sizeof(pci), index);
     const Limits limits = limits_of(index);
+    const auto busy = state_of(index).busy_percent;
     Json device = {{"index", index},
                    {"name", properties.name},
                    {"capability", std::to_string(properties.major) + "." + std::to_string(properties.minor)},
@@ -82,6 +83,7 @@ Json describe_device(int index) {
                    {"driver", limits.driver.empty() ? "CUDA " + version_text(driver) : limits.driver},
                    {"runtime", version_text(runtime)},
                    {"pci", pci}};
+    if (busy) device["busy"] = *busy > 5.0;
     if (limits.power_w) device["power_limit_w"] = *limits.power_w;
     if (limits.pcie_generation > 0)
         device["pcie"] = {{"generation", limits.pcie_generation}, {"width", limits.pcie_width}};
@@ -118,8 +120,7 @@ Json measure(const Json& request, int index, const Progress& progress) {
     const auto begin = std::chrono::steady_clock::now();
     std::vector<Probe>& probes = registered_probes();
     std::sort(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) { return a.order < b.order; });
-    const State before = state_of(index);  // before our own work shows in it
-    const Json device = describe_device(index);
+    const Json device = describe_device(index);  // before our own work shows in it
     Chip chip;
     chip.index = index;
     chip.multiprocessors = device["multiprocessors"];
@@ -162,7 +163,7 @@ Json measure(const Json& request, int index, const Progress& progress) {
                    {"figures", found.figures},
                    {"refused", found.refused},
                    {"notes", found.notes},
-                   {"busy", before.busy_percent.value_or(0.0) > 5.0},
+                   {"busy", device.value("busy", false)},
                    {"seconds", seconds}};
     if (after.celsius) answer["celsius"] = *after.celsius;
     return answer;

@@ -1,0 +1,102 @@
+// What a report of `bench` says besides times.
+#include "roofline/bench/report.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "bench/scenarios.hpp"
+
+namespace roofline::bench {
+namespace {
+
+/// A decode step of Llama 3.1 8B in bf16 on an H100, nothing measured yet.
+bench::Run predicted() {
+    const predict::Scenario scenario = testing::scenario("llama-3.1-8b");
+    const predict::Report report = predict::predict(scenario);
+    bench::Run run;
+    run.account.device = scenario.device;
+    run.roofs_known = true;
+    for (const predict::StageReport& stage : report.stages) {
+        if (stage.kind == predict::StageKind::decode) run.stages.push_back(start_stage(scenario, stage, ""));
+    }
+    return run;
+}
+
+std::size_t record_named(const StageRun& stage, std::string_view name) {
+    const auto& records = stage.stage.records;
+    const auto found =
+        std::find_if(records.begin(), records.end(), [&](const Record& one) { return one.name == name; });
+    EXPECT_NE(found, records.end()) << name;
+    return static_cast<std::size_t>(found - records.begin());
+}
+
+Outcome timed(const StageRun& stage, std::size_t record, double of_limit, std::size_t buffers) {
+    const Record& held = stage.stage.records[record];
+    Outcome outcome;
+    outcome.task = held.name;
+    outcome.backend = "own";
+    outcome.buffers = buffers;
+    outcome.timing.median = outcome.timing.low = outcome.timing.high = held.times.limit.value / held.count / of_limit;
+    outcome.timing.calls = 1;
+    return outcome;
+}
+
+TEST(FasterThanLimit, SaysWhichCeilingToDoubtWhereWeightsWereCold) {
+    const bench::Run run = predicted();
+    const StageRun& stage = run.stages.front();
+    const std::size_t gate_up = record_named(stage, "layers.ffn.gate_up");
+    EXPECT_FALSE(faster_than_limit(run, stage, gate_up, timed(stage, gate_up, 0.93, 3)));
+    const auto faster = faster_than_limit(run, stage, gate_up, timed(stage, gate_up, 1.25, 3));
+    ASSERT_TRUE(faster);
+    EXPECT_DOUBLE_EQ(faster->ratio, 1.25);
+    EXPECT_NE(faster->because.find("memory bandwidth that h100-sxm gives"), std::string::npos) << faster->because;
+}
+
+TEST(FasterThanLimit, SaysCacheWhereNothingWasRotated) {
+    const bench::Run run = predicted();
+    const StageRun& stage = run.stages.front();
+    const std::size_t gate_up = record_named(stage, "layers.ffn.gate_up");
+    const auto faster = faster_than_limit(run, stage, gate_up, timed(stage, gate_up, 1.25, 1));
+    ASSERT_TRUE(faster);
+    EXPECT_NE(faster->because.find("stayed in a cache"), std::string::npos) << faster->because;
+}
+
+TEST(FasterThanLimit, IsNotSaidOfUnknownRoofsOrWrongAnswers) {
+    bench::Run run = predicted();
+    const StageRun& stage = run.stages.front();
+    Outcome wrong = timed(stage, 0, 2.0, 1);
+    wrong.problem = "wrong";
+    EXPECT_FALSE(faster_than_limit(run, stage, 0, wrong));
+    run.roofs_known = false;
+    EXPECT_FALSE(faster_than_limit(run, stage, 0, timed(stage, 0, 2.0, 1)));
+}
+
+TEST(Report, NotesWhatWasFasterAndThatTheMachineWasBusy) {
+    bench::Run run = predicted();
+    StageRun& stage = run.stages.front();
+    const std::size_t gate_up = record_named(stage, "layers.ffn.gate_up");
+    stage.outcomes[gate_up].push_back(timed(stage, gate_up, 1.25, 3));
+    StepOutcome step;
+    step.backend = "own";
+    step.timing.median = step.timing.low = step.timing.high = stage.stage.times.limit.value / 2.0;
+    step.timing.calls = 1;
+    stage.steps.push_back(step);
+    run.busy_because = {"others kept 1.5 processors busy meanwhile"};
+    settle(run);
+    ASSERT_EQ(run.account.notes.size(), 2U);
+    EXPECT_TRUE(run.account.notes[0].starts_with("faster than the limit: whole step, layers.ffn.gate_up ("))
+        << run.account.notes[0];
+    EXPECT_EQ(run.account.notes[1], "the machine was busy: others kept 1.5 processors busy meanwhile");
+    const auto json = run_json(run, {});
+    EXPECT_EQ(json["bench"]["busy"], true);
+    const auto& results = json["bench"]["stages"][0]["results"];
+    const auto found = std::find_if(results.begin(), results.end(),
+                                    [](const auto& one) { return one["name"] == "layers.ffn.gate_up"; });
+    ASSERT_NE(found, results.end());
+    EXPECT_EQ((*found)["faster_than_limit"]["ratio"], 1.25);
+    EXPECT_EQ(json["bench"]["stages"][0]["steps"][0]["faster_than_limit"]["ratio"], 2.0);
+}
+
+}  // namespace
+}  // namespace roofline::bench

@@ -1,0 +1,71 @@
+// `bench --device cuda:0` with a driver and a plugin that only pretend.
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "cli/run.hpp"
+#include "cli/schema.hpp"
+#include "places.hpp"
+
+namespace roofline::cli::testing {
+namespace {
+
+/// A GPU that gives every request the same answer: it is an H200, and gate-up took 40 us of a step of 3 ms.
+class BenchOnAPretendedGpu : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        std::filesystem::create_symlink(FAKE_CUDA_PLUGIN, folder_.path("libcuda.so.1"));
+        const std::string answer = folder_.write("answer.json", R"({
+            "devices": [{"index": 0, "name": "NVIDIA H200", "busy": true}],
+            "results": [{"name": "layers.ffn.gate_up", "backend": "own", "launch": "graph", "time_s": 4e-5, "error": 0.001,
+                         "tolerance": 0.004, "flops": 234881024, "bytes": 234881024, "buffers": 2}]})");
+        environment_ = {{"LD_LIBRARY_PATH", folder_.path()},
+                        {"XDG_CONFIG_HOME", folder_.make_folder("config")},
+                        {"ROOFLINE_CUDA_PLUGIN", FAKE_CUDA_PLUGIN},
+                        {"FAKE_CUDA_ANSWER", answer}};
+    }
+    std::vector<std::string> asked(const std::string& out) const {
+        return {"bench", "llama-3.1-8b", "--device", "cuda:0", "--backend", "own", "--format", "json", "-o", out};
+    }
+    TemporaryFolder folder_;
+    Environment environment_;
+};
+
+// The H200's datasheet has 4.8 TB/s: gate-up's 234.9 MB take 48.9 us at least.
+TEST_F(BenchOnAPretendedGpu, ThatIsFasterThanItsLimitIsDoubtedAloud) {
+    const std::string file = folder_.path("report.json");
+    const Answer answer = run(asked(file), environment_);
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    const Json report = parsed(text_of_file(file));
+    const auto found = Schema::published("report.schema.json").violations(report);
+    EXPECT_TRUE(found.empty()) << joined(found);
+    EXPECT_EQ(report["bench"]["busy"], true);
+    int doubted = 0;
+    for (const Json& result : report["bench"]["stages"][0]["results"]) {
+        if (!result.contains("faster_than_limit")) continue;
+        ++doubted;
+        EXPECT_EQ(result["name"], "layers.ffn.gate_up");
+        EXPECT_NEAR(result["faster_than_limit"]["ratio"].get<double>(), 234.881024 / 4.8 / 40.0, 1e-3);
+    }
+    EXPECT_EQ(doubted, 1);
+    // 15 GB of weights in 40 us: the same answer, read as that of a whole step.
+    EXPECT_TRUE(report["bench"]["stages"][0]["steps"][0].contains("faster_than_limit"));
+}
+
+TEST_F(BenchOnAPretendedGpu, ThatIsStoppedLeavesNothingBehind) {
+    for (const char* during : {R"("do":"bench")", R"("do":"step")"}) {
+        auto environment = environment_;
+        environment.emplace_back("FAKE_CUDA_INTERRUPT", during);
+        const std::string file = folder_.path("stopped.json");
+        const Answer answer = run(asked(file), environment);
+        EXPECT_EQ(answer.exit_code, 130) << during << "\n" << answer.err;
+        EXPECT_EQ(answer.out, "");
+        EXPECT_FALSE(std::filesystem::exists(file));
+        for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+            EXPECT_EQ(entry.path().filename().string().find("stopped.json"), std::string::npos) << entry.path();
+    }
+}
+
+}  // namespace
+}  // namespace roofline::cli::testing
