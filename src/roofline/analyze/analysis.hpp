@@ -95,10 +95,20 @@ struct Joined {
     Seconds measured{};
 };
 
+/// What one of several ranks of a run is among the others.
+struct RankShare {
+    double number = -1.0;  // as the file says; -1: it does not
+    double of = 0.0;       // ranks of the run; zero: the file does not say
+    Seconds collectives{};
+    Seconds waiting{};  // of that: beyond the rank that spends least in them
+    bool slowest = false;
+};
+
 struct Analysis {
     Account account;     // records carry `measured`; limit and attainable are those of the device, where one is known
     std::string format;  // "PyTorch profiler trace"
     std::string file;
+    std::optional<RankShare> rank;  // of a distributed run
     std::vector<StreamTime> streams;
     WhereTimeWent whole;                    // of the whole run
     std::vector<WhereTimeWent> time_went;   // one per stage of the account, each of one step; or empty

@@ -33,6 +33,7 @@ class Stage {
         attention();
         cache_copies();
         split_projections();
+        head();
         weights();
     }
 
@@ -206,6 +207,28 @@ class Stage {
                 fmt::format("{} of {} each; together they read {}", counted(record.count),
                             render::time(time / record.count), render::bytes(record.work.at(Level::memory))),
                 "launch", "one product for queries, keys and values (engines do this)", time - record.times.attainable);
+        }
+    }
+
+    /// Logits of every prompt token, where only the last of each sequence is needed to go on.
+    void head() {
+        if (!stage_.name.starts_with("prefill") || stage_.batch <= 0.0) return;
+        for (const Record& record : stage_.records) {
+            if (record.name != "head" || record.kind != Kind::gemm || record.weights.value <= 0.0) continue;
+            const Figure* bandwidth = analysis_.account.device.bandwidth(Level::memory);
+            if (bandwidth == nullptr) continue;
+            // F1: two FLOPs for each weight and row.
+            const double numbers = record.weights.value / (bits(record.work.type) / 8.0);
+            const double rows = record.work.flops.value / (2.0 * numbers);
+            if (rows < 2.0 * stage_.batch) continue;
+            const Seconds time = record.times.measured.value_or(Seconds{});
+            const Seconds left =
+                std::max(time * (stage_.batch / rows), Seconds(record.weights.value / bandwidth->value));
+            if (time <= left) continue;
+            say(fmt::format("{}: the head is computed for every prompt token", stage_.name),
+                fmt::format("{:.0f} rows of logits, of which {:.0f} choose the next token; {}, {} of the step", rows,
+                            stage_.batch, render::time(time), of_wall(time)),
+                "", "compute logits of the last position only (logits_to_keep=1; engines do)", time - left);
         }
     }
 

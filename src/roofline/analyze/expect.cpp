@@ -33,11 +33,29 @@ void add(Record& sum, const Record& record) {
     sum.times.expected_high += record.times.expected_high;
 }
 
+/// The role under which a trace shows an operator of the model.
+std::string as_traced(const std::string& name) {
+    const std::string attention = "layers.attention.";
+    const std::string shared = "layers.ffn.shared.";
+    if (name.starts_with(shared)) return "layers.ffn.experts." + name.substr(shared.size());
+    if (!name.starts_with(attention)) return name;
+    const std::string part = name.substr(attention.size());
+    for (const char* projection : {"q_down", "q_up", "kv_down", "kv_up", "q", "kv"})
+        if (part == projection) return attention + "qkv";
+    for (const char* norm : {"q_norm", "kv_norm", "qk_norm"})
+        if (part == norm) return attention + "rotary";
+    return part.starts_with("core_") ? attention + "core" : name;
+}
+
 predict::Workload workload_of(const Stage& stage, const predict::Workload& asked) {
     predict::Workload workload = asked;
     using predict::StageKind;
     if (stage.batch > 0.0) workload.batch = stage.batch;
-    if (stage.kind == "prefill") {
+    if (stage.kind == "mixed") {
+        workload.stages = {StageKind::mixed};
+        workload.chunk = stage.chunk;
+        if (stage.context > 0.0) workload.context = std::round(stage.context);
+    } else if (stage.kind == "prefill") {
         workload.stages = {StageKind::prefill};
         if (stage.tokens > 0.0) workload.prompt = std::max(1.0, stage.tokens / workload.batch);
         if (stage.context > workload.prompt) workload.cached = stage.context - workload.prompt;
@@ -62,22 +80,26 @@ Result<std::vector<Expected>> expect(const predict::Setup& setup, const Device& 
     std::vector<Expected> result;
     for (const Stage& stage : stages) {
         Expected& expected = result.emplace_back();
-        if (stage.kind == "mixed") continue;  // how many of its tokens write and how many read is not in the file
+        if (stage.kind == "mixed" && stage.chunk <= 0.0) continue;  // how many of its tokens write is not in the file
         asked.workload = workload_of(stage, setup.workload);
         const auto scenario = predict::realise(asked);
         if (!scenario) return std::unexpected(scenario.error());
         const predict::Report report = predict::predict(*scenario);
         if (report.stages.empty()) continue;
         expected.known = true;
-        expected.times = report.stages.front().times;
         const predict::StageReport& step = report.stages.front();
+        expected.times = step.times;
+        // What a step adds to its kernels (a host that launches them one by one) is spread over its operators; kernels
+        // of a trace are held against kernels.
+        if (step.totals.kernel_seconds > 0.0 && step.totals.expected > step.totals.kernel_seconds)
+            expected.kernels = step.totals.kernel_seconds / step.totals.expected;
         for (std::size_t i = 0; i < step.records.size(); ++i) {
             Record record = step.records[i];
             if (i < step.details.size()) {
                 record.weights = Bytes(step.details[i].weight_bytes);
                 record.kv = Bytes(step.details[i].kv_bytes);
             }
-            const std::string name = without_layer_group(record.name);
+            const std::string name = as_traced(without_layer_group(record.name));
             const auto [place, fresh] = expected.records.try_emplace(name, record);
             if (!fresh) add(place->second, record);
             place->second.name = name;
@@ -101,6 +123,23 @@ std::string other_model(const predict::Setup& setup, const Steps& steps) {
         }
     }
     return {};
+}
+
+void rename_roles(const std::vector<Expected>& expected, Steps& steps) {
+    const auto has = [&](const std::string& role) {
+        return std::any_of(expected.begin(), expected.end(),
+                           [&](const Expected& stage) { return stage.records.contains(role); });
+    };
+    // Whether the first product of a feed-forward block holds a gate is seen in its width only.
+    for (std::string& role : steps.roles) {
+        for (const auto& [guess, other] :
+             {std::pair{"layers.ffn.gate_up", "layers.ffn.up"}, std::pair{"layers.ffn.up", "layers.ffn.gate_up"}}) {
+            if (role == guess && !has(guess) && has(other)) {
+                role = other;
+                break;
+            }
+        }
+    }
 }
 
 Seconds lend_work(const Timeline& timeline, const std::vector<Expected>& expected, const Steps& steps, Items& items) {
@@ -172,19 +211,23 @@ void join(const std::vector<Expected>& expected, Analysis& analysis) {
         for (Record& record : stage.records) {
             const auto found = expected[i].records.find(record.name);
             Joined row{stage.name, record.name, {}, {}, record.times.measured.value_or(Seconds{})};
+            const double kernels = expected[i].kernels;
+            if (record.kind == Kind::idle) row.expected = expected[i].times.expected * (1.0 - kernels);
             if (found != expected[i].records.end()) {
                 seen.insert(record.name);
                 row.limit = found->second.times.limit;
-                row.expected = found->second.times.expected;
-                record.times.expected = std::max(record.times.attainable, found->second.times.expected);
-                record.times.expected_low = std::max(record.times.attainable, found->second.times.expected_low);
-                record.times.expected_high = std::max(record.times.expected, found->second.times.expected_high);
+                const Times& times = found->second.times;
+                row.expected = times.expected * kernels;
+                record.times.expected = std::max(record.times.attainable, times.expected * kernels);
+                record.times.expected_low = std::max(record.times.attainable, times.expected_low * kernels);
+                record.times.expected_high = std::max(record.times.expected, times.expected_high * kernels);
             }
             analysis.joined.push_back(row);
         }
         for (const auto& [name, record] : expected[i].records) {
             if (!seen.contains(name))
-                analysis.joined.push_back({stage.name, name, record.times.limit, record.times.expected, {}});
+                analysis.joined.push_back(
+                    {stage.name, name, record.times.limit, record.times.expected * expected[i].kernels, {}});
         }
         stage.times.expected = std::max(stage.times.attainable, expected[i].times.expected);
         stage.times.expected_low = std::max(stage.times.attainable, expected[i].times.expected_low);

@@ -13,10 +13,13 @@
 
 namespace roofline::analyze {
 
-/// A predicted step, its records by role: groups of layers ("layers[sliding]") are summed under one name.
+/// A predicted step, its records by role: groups of layers ("layers[sliding]") are summed under one name, and so is
+/// what order and repetition in a trace do not tell apart (the projections of latent attention, experts and shared
+/// ones).
 struct Expected {
     std::map<std::string, Record> records;
     Times times;
+    double kernels = 1.0;  // of an operator's expected time: its kernels; the rest is what the step adds between them
     bool known = false;
 };
 
@@ -26,6 +29,9 @@ Result<std::vector<Expected>> expect(const predict::Setup& setup, const Device& 
 
 /// Why a model cannot be what ran: its layers are not those that repeat. Empty: it can.
 std::string other_model(const predict::Setup& setup, const Steps& steps);
+
+/// Gives roles the names they have in the model, where a trace without shapes left a choice.
+void rename_roles(const std::vector<Expected>& expected, Steps& steps);
 
 /// Gives items without a formula the work that the model says their role has. How much time that explains is returned.
 Seconds lend_work(const Timeline& timeline, const std::vector<Expected>& expected, const Steps& steps, Items& items);

@@ -38,6 +38,32 @@ std::string beginning(std::string_view bytes) {
     return fmt::format("it begins with \"{}\"", shown);
 }
 
+/// What a file of this program's own is, and who reads it; empty where it is none.
+std::string own_file(std::string_view first) {
+    const std::string_view mark = "\"schema\": \"roofline.";
+    const std::size_t at = first.substr(0, 200).find(mark);
+    if (at == std::string_view::npos) return {};
+    const std::string_view rest = first.substr(at + mark.size());
+    const std::string_view schema = rest.substr(0, rest.find_first_of("/\""));
+    struct Reader {
+        std::string_view schema;
+        std::string_view what;
+        std::string_view who;
+    };
+    for (const Reader& reader :
+         {Reader{"report", "a report",
+                 "`roofline compare` holds reports against one another, `roofline plot` draws them"},
+          Reader{"device", "a device", "`roofline predict MODEL --device FILE` reads it"},
+          Reader{"model", "a model", "`roofline predict FILE` reads it"},
+          Reader{"profile", "a profile of an engine", "`--profile FILE` of predict reads it"},
+          Reader{"engine", "the memory rules of an engine", "`--engine FILE` of predict reads it"},
+          Reader{"calibration", "a calibration", "`--calibration FILE` of predict reads it"}}) {
+        if (reader.schema == schema)
+            return fmt::format("{} that roofline itself wrote or reads, not a trace: {}", reader.what, reader.who);
+    }
+    return fmt::format("an answer of roofline itself (roofline.{}), not a trace", schema);
+}
+
 }  // namespace
 
 Result<const Format*> recognise(Input& input, std::string_view wanted) {
@@ -55,6 +81,7 @@ Result<const Format*> recognise(Input& input, std::string_view wanted) {
         const std::string why = input.cut_short();
         return fail(fmt::format("{}: {}", input.name(), why.empty() ? "the file is empty" : why));
     }
+    if (const std::string own = own_file(*first); !own.empty()) return fail(fmt::format("{}: {}", input.name(), own));
     for (const Format& format : formats()) {
         if (format.recognises(*first)) return &format;
     }

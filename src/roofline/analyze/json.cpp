@@ -42,6 +42,14 @@ io::OrderedJson analysis_json(const Analysis& analysis, const std::string& by, c
                             {"explained_s", analysis.explained_time.value},
                             {"inferred_s", analysis.inferred_time.value},
                             {"inferred", analysis.inferred}};
+    if (analysis.rank) {
+        const RankShare& rank = *analysis.rank;
+        more["rank"] = {{"number", rank.number < 0.0 ? io::OrderedJson() : io::OrderedJson(rank.number)},
+                        {"of", rank.of},
+                        {"collectives_s", rank.collectives.value},
+                        {"waiting_s", rank.waiting.value},
+                        {"slowest", rank.slowest}};
+    }
     more["streams"] = list_json(analysis.streams, [](const StreamTime& stream) -> io::OrderedJson {
         return {{"name", stream.name},
                 {"wall_s", stream.wall.value},

@@ -88,7 +88,10 @@ void count_explained(const Timeline& timeline, const Items& items, Analysis& ana
             name = short_kernel_name(name);
         } else if (item.signature != none) {
             const Signature& signature = timeline.signatures[item.signature];
-            why = signature.has_shapes ? "no formula for this operator" : "the file holds no shapes";
+            why = !signature.has_shapes ? "the file holds no shapes"
+                  : sort_of_operator(signature.name) == Piece::Sort::attention
+                      ? "how long sequences are is not in its shapes"
+                      : "no formula for this operator";
         } else {
             name = short_kernel_name(name);
         }
@@ -215,6 +218,11 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
     Analysis analysis;
     analysis.account.verb = "analyze";
     analysis.account.title = name;
+    if (timeline.rank >= 0) {
+        analysis.rank.emplace();
+        analysis.rank->number = static_cast<double>(timeline.rank);
+        analysis.rank->of = static_cast<double>(timeline.ranks);
+    }
     connect(timeline);
     Items items = collect_items(timeline);
     Steps steps = find_steps(timeline, items);
@@ -234,6 +242,7 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
         auto predicted = expect(*options.model, device, steps.stages);
         if (!predicted) return std::unexpected(predicted.error());
         expected = std::move(*predicted);
+        rename_roles(expected, steps);
         analysis.inferred_time = lend_work(timeline, expected, steps, items);
     }
 

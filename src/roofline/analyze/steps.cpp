@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/analyze/engine_ranges.hpp"
 #include "roofline/analyze/json_scan.hpp"
 
 namespace roofline::analyze {
@@ -74,25 +75,16 @@ bool has(const std::string& text, std::string_view part) {
     return text.find(part) != std::string::npos;
 }
 
-/// The number behind a word: "execute_context_3(512)" and "context_" give 3; -1 where there is none.
-long number_behind(const std::string& text, const std::string& word) {
-    const std::size_t at = text.find(word);
-    if (at == std::string::npos) return -1;
-    char* end = nullptr;
-    const char* begin = text.c_str() + at + word.size();
-    const long value = std::strtol(begin, &end, 10);
-    return end == begin ? -1 : value;
-}
-
 /// What the name of a range says it is; empty: nothing about steps.
 std::string kind_of_name(std::string_view raw) {
     const std::string name = lower(raw);
     for (const char* foreign :
          {"optimizer", "nccl", "compiledfx", "torch-compiled", "dataloader", "backward", "record_param"})
         if (has(name, foreign)) return {};
-    const long prompts = number_behind(name, "context_");
-    const long writing = number_behind(name, "generation_");
-    if (prompts >= 0 && writing >= 0) return prompts == 0 ? "decode" : writing == 0 ? "prefill" : "mixed";
+    if (const auto scheduled = scheduled_in(name)) {
+        if (scheduled->reading.requests == 0.0) return "decode";
+        return scheduled->writing.requests == 0.0 ? "prefill" : "mixed";
+    }
     if (has(name, "prefill") || has(name, "prompt") || has(name, "extend")) return "prefill";
     if (has(name, "decode") || has(name, "next_token")) return "decode";
     for (const char* word : {"step", "forward", "iter", "token", "execute_model", "model_run", "inference", "generate"})
@@ -306,9 +298,23 @@ class Search {
             if (piece(i).sort == Piece::Sort::softmax && queries == 0.0) scores(item, step, queries);
         }
         step.tokens = step.batch * queries > 0.0 ? step.batch * queries : rows;
+        if (const auto scheduled = scheduled_in(step.name)) {
+            take(*scheduled, step);
+            return;
+        }
         if (step.kind.empty() && queries > 0.0) step.kind = queries > 1.0 ? "prefill" : "decode";
         if (step.kind.empty()) step.kind = "step";
         if (step.kind == "decode" && step.batch == 0.0) step.batch = step.tokens;
+    }
+
+    /// What the engine says of its own step is exact.
+    static void take(const Scheduled& scheduled, Step& step) {
+        const bool writes = scheduled.writing.requests > 0.0;
+        const Scheduled::Part& part = writes ? scheduled.writing : scheduled.reading;
+        step.batch = part.requests;
+        step.tokens = scheduled.reading.tokens + scheduled.writing.tokens;
+        if (part.lengths > 0.0) step.context = part.lengths / part.requests;
+        if (writes && scheduled.reading.requests > 0.0) step.chunk = scheduled.reading.tokens;
     }
 
     /// Attention written out: the softmax sees [batch, heads, queries, keys].
@@ -350,7 +356,7 @@ class Search {
             });
             if (same == steps_.stages.end()) {
                 ++kinds[step.kind];
-                steps_.stages.push_back({step.kind, step.kind, {}, step.batch, step.tokens, 0.0});
+                steps_.stages.push_back({step.kind, step.kind, {}, step.batch, step.tokens, 0.0, step.chunk});
                 same = steps_.stages.end() - 1;
             }
             step.stage = static_cast<std::uint32_t>(same - steps_.stages.begin());

@@ -20,6 +20,7 @@ struct Step {
     double batch = 0.0;
     double tokens = 0.0;
     double context = 0.0;
+    double chunk = 0.0;  // of a mixed step: tokens of prompts among `tokens`; `batch` are the sequences that write
     double layers = 0.0;
     bool experts = false;
     std::uint32_t stage = none;
@@ -34,6 +35,7 @@ struct Stage {
     double batch = 0.0;
     double tokens = 0.0;
     double context = 0.0;  // mean over its steps
+    double chunk = 0.0;    // of mixed steps: tokens of prompts
 };
 
 struct Steps {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/analyze/spelling.hpp"
 #include "roofline/render/numbers.hpp"
 #include "roofline/render/table.hpp"
 
@@ -15,20 +16,6 @@ namespace {
 
 using render::Align;
 using render::Table;
-
-std::string spelt(const Table& table, const TextOptions& options) {
-    return options.markdown ? render::as_markdown(table) + "\n" : render::as_text(table, "  ");
-}
-
-std::string heading(const std::string& title, const TextOptions& options) {
-    return options.markdown ? "## " + title + "\n\n" : title + "\n";
-}
-
-std::string line(const std::string& text, const TextOptions& options) {
-    if (!options.markdown) return "  " + text + "\n";
-    const std::size_t begin = text.find_first_not_of(' ');  // what is indented belongs to the line above
-    return (begin > 0 && begin != std::string::npos ? "  - " + text.substr(begin) : "- " + text) + "\n";
-}
 
 /// What holds a record back under the ceilings that were measured; short kernels far from any of them are held by their
 /// own start.
@@ -449,32 +436,6 @@ std::string analysis_csv(const std::vector<Analysis>& analyses, const TextOption
         }
     }
     return render::as_csv(table);
-}
-
-std::string ranks_text(const std::vector<Analysis>& analyses, const TextOptions& options) {
-    Table table;
-    table.columns = {{"file", Align::left}, {"wall"}, {"computing"}, {"exposed communication"}, {"copies"}, {"idle"},
-                     {"kernels explained"}};
-    Seconds slowest{};
-    Seconds fastest{};
-    for (const Analysis& analysis : analyses) {
-        const WhereTimeWent& went = analysis.whole;
-        if (slowest.value == 0.0 || went.computing > slowest) slowest = went.computing;
-        if (fastest.value == 0.0 || went.computing < fastest) fastest = went.computing;
-        table.rows.push_back({analysis.file, render::time(went.wall), render::percent(share(went.computing, went.wall)),
-                              render::percent(share(went.communicating, went.wall)),
-                              render::percent(share(went.copying, went.wall)),
-                              render::percent(share(went.idle, went.wall)),
-                              render::percent(share(analysis.explained_time, analysis.kernel_time))});
-    }
-    std::string text = heading("files side by side", options) + spelt(table, options);
-    if (fastest.value > 0.0) {
-        text += line(
-            fmt::format("computing takes {} to {}: the slowest is {} above the fastest, and collectives wait for it",
-                        render::time(fastest), render::time(slowest), render::percent(slowest / fastest - 1.0)),
-            options);
-    }
-    return text;
 }
 
 }  // namespace roofline::analyze

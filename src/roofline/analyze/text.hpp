@@ -19,9 +19,6 @@ struct TextOptions {
 std::string analysis_text(const Analysis& analysis, const TextOptions& options);
 std::string analysis_csv(const std::vector<Analysis>& analyses, const TextOptions& options);
 
-/// Several ranks of one run, side by side.
-std::string ranks_text(const std::vector<Analysis>& analyses, const TextOptions& options);
-
 /// A count: whole unless it is a mean.
 std::string counted(double value);
 

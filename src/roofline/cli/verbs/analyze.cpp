@@ -10,6 +10,7 @@
 
 #include "roofline/analyze/format.hpp"
 #include "roofline/analyze/json.hpp"
+#include "roofline/analyze/ranks.hpp"
 #include "roofline/analyze/text.hpp"
 #include "roofline/ask/execution_options.hpp"
 #include "roofline/ask/scenario_options.hpp"
@@ -154,6 +155,7 @@ Result<int> run(const Options& options, const std::string& command) {
         if (!result) return std::unexpected(result.error());
         analyses.push_back(std::move(*result));
     }
+    analyze::compare_ranks(analyses);
     const analyze::TextOptions how{options.by, options.stage, static_cast<std::size_t>(*top),
                                    options.output.format == "md"};
     if (!options.stage.empty()) {
