@@ -69,7 +69,8 @@ TEST(Measure, OnlyOneFigureIsShownAndNotKept) {
 }
 
 TEST(Measure, WrongOptionsAreRefusedBeforeAnythingIsMeasured) {
-    expect_refused({"measure", "--only", "l9"}, "--only: found \"l9\", expected a figure such as clock");
+    expect_refused({"measure", "--only", "l9"},
+                   "--only: found \"l9\", expected clock, l1, l2, l3, memory, vector or matrix");
     expect_refused({"measure", "--threads", "0"}, "--threads");
     expect_refused({"measure", "--threads", "60000"}, "the processors this process may use");
     expect_refused({"measure", "--device", "tpu"}, "--device: found \"tpu\", expected cpu or cuda:N");

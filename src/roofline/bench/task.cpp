@@ -220,11 +220,10 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
     return planned;
 }
 
-Result<ModelShape> dense_shape(const predict::Scenario& scenario) {
+Result<ModelShape> dense_shape(const predict::Scenario& scenario, std::string_view whom) {
     const model::Lowered& lowered = scenario.lowered;
     const auto missing = [&](std::string_view what) {
-        return fail(
-            fmt::format("{}: a whole step needs a Llama-like model, and this one {}", scenario.model_name, what));
+        return fail(fmt::format("{}: {} a Llama-like model, and this one {}", scenario.model_name, whom, what));
     };
     static constexpr std::string_view known[] = {"embedding",  "norm", "qkv",        "qk_norm",  "rotary",
                                                  "kv_write",   "core", "out",        "residual", "gate_up",

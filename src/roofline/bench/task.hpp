@@ -74,7 +74,7 @@ struct ModelShape {
     DType head = DType::bf16;  // the head stays wide where the layers are quantised
     DType kv = DType::bf16;
 };
-/// Refused in one line that names what such a model does not have.
-Result<ModelShape> dense_shape(const predict::Scenario& scenario);
+/// Refused in one line that says who asked (`whom`) and what such a model does not have.
+Result<ModelShape> dense_shape(const predict::Scenario& scenario, std::string_view whom = "a whole step needs");
 
 }  // namespace roofline::bench

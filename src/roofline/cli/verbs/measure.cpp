@@ -1,5 +1,4 @@
 // roofline measure: what can this machine really do?
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -8,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "roofline/cli/files.hpp"
+#include "roofline/cli/interrupted.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
 #include "roofline/cli/plot_options.hpp"
@@ -32,33 +32,6 @@ struct Options {
     std::string seconds;
     bool quick = false;
     bool keep = true;
-};
-
-volatile std::sig_atomic_t interrupted = 0;
-extern "C" void interrupt(int) {
-    interrupted = 1;
-}
-
-/// Ctrl-C ends the measuring between two windows, while nothing is being written.
-class Interruptible {
-  public:
-    Interruptible() {
-        interrupted = 0;
-        struct sigaction action{};
-        action.sa_handler = interrupt;
-        ::sigaction(SIGINT, &action, &before_int_);
-        ::sigaction(SIGTERM, &action, &before_term_);
-    }
-    Interruptible(const Interruptible&) = delete;
-    Interruptible& operator=(const Interruptible&) = delete;
-    ~Interruptible() {
-        ::sigaction(SIGINT, &before_int_, nullptr);
-        ::sigaction(SIGTERM, &before_term_, nullptr);
-    }
-
-  private:
-    struct sigaction before_int_{};
-    struct sigaction before_term_{};
 };
 
 /// One line on a terminal that is written over and over, and wiped in the end.
@@ -137,6 +110,8 @@ std::string for_people(const measure::Measured& measured, bool markdown) {
     std::string text = fmt::format("{}{}\n\n", markdown ? "# " : "", measured.device.title);
     const render::Table table = figures(measured.found);
     text += markdown ? render::as_markdown(table) : render::as_text(table);
+    if (measured.context.contains("topology"))
+        text += fmt::format("\n{}{}", measured.context["topology"].get<std::string>(), "\n");
     if (const std::string levels = levels_line(measured); !levels.empty()) text += "\n" + levels;
     if (const std::string drawing = render::terminal_roofline(measured.device); !drawing.empty())
         text += markdown ? fmt::format("\n```text\n{}```\n", drawing) : "\n" + drawing;
@@ -159,7 +134,7 @@ void keep(const measure::Measured& measured, std::string& text, bool people) {
 }
 
 Result<measure::Measured> measured_cpu(const Options& options) {
-    const Interruptible guard;
+    const Interruptible guard;  // Ctrl-C ends the measuring between two windows, while nothing is being written
     measure::CpuOptions asked;
     asked.quick = options.quick;
     asked.seconds = options.quick ? 5.0 : 20.0;
@@ -183,13 +158,16 @@ Result<measure::Measured> measured_cpu(const Options& options) {
         const bool any = std::any_of(names.begin(), names.end(),
                                      [&](const std::string& name) { return measure::named_by(name, options.only); });
         if (!any) {
-            return fail(fmt::format("--only: found \"{}\", expected a figure such as {}{}", options.only,
-                                    fmt::join(names, ", "), io::suggestion(options.only, names)));
+            return fail(
+                fmt::format("--only: found \"{}\", expected clock, l1, l2, l3, memory, vector or matrix, one figure of "
+                            "them such as "
+                            "memory.read or vector.bf16, or a motion or number type of all{}",
+                            options.only, io::suggestion(options.only, names)));
         }
     }
     asked.only = options.only;
     asked.date = now_iso().substr(0, 10);
-    asked.stop = [] { return interrupted != 0; };
+    asked.stop = interrupted;
     const ProgressLine line;
     asked.progress = [&line](std::string_view text) { line.show(text); };
     return measure::measure_cpu(asked);
@@ -229,7 +207,7 @@ Result<void> draw(const Options& options, const Device& device) {
 Result<int> run(const Options& options) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto measured = measured_device(options);
-    if (interrupted != 0) {
+    if (interrupted()) {
         fmt::print(stderr, "roofline: stopped; nothing was written\n");
         return stopped;
     }
