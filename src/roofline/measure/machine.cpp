@@ -16,6 +16,8 @@
 
 #include <fmt/format.h>
 
+#include "roofline/measure/topology.hpp"
+
 namespace roofline::measure {
 namespace {
 
@@ -271,6 +273,16 @@ double Watch::load_average() {
     return ::getloadavg(&load, 1) == 1 ? load : -1.0;
 }
 
+std::string topology_line(const Machine& machine) {
+    const auto counted = [](std::size_t count, std::string_view what) {
+        return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+    };
+    std::string text = counted(machine.processors.size(), "processor");
+    if (machine.cores > 0) text += " on " + counted(machine.cores, "core");
+    text += ", " + counted(machine.nodes.size(), "NUMA node");
+    return text + fmt::format(" (by {})", machine.topology);
+}
+
 Machine this_machine() {
     Machine machine;
     const std::string cpuinfo = read_file("/proc/cpuinfo");
@@ -278,7 +290,15 @@ Machine this_machine() {
     machine.vendor = cpu_vendor(cpuinfo);
     machine.virtual_machine = std::string_view(field(cpuinfo, "flags")).find("hypervisor") != std::string_view::npos;
     machine.processors = allowed_processors();
-    machine.nodes = nodes_of(machine.processors);
+    const auto xml = hwloc_xml();
+    if (auto topology = xml ? read_topology(*xml, machine.processors) : std::nullopt) {
+        machine.nodes = std::move(topology->nodes);
+        machine.cores = topology->cores.size();
+        machine.topology = "hwloc";
+    } else {
+        machine.nodes = nodes_of(machine.processors);
+        machine.topology = "the system's files";
+    }
     machine.processor_limit = processor_quota(group_file("cpu.max"));
     if (machine.processor_limit == 0.0) {  // the older kind of control groups
         const double quota = as_number(read_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"));

@@ -3,6 +3,7 @@
 // context that is saved with the figures.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@ struct Machine {
     std::string vendor;                   // "Intel", "AMD", "Arm" ...; empty: unknown
     std::vector<int> processors;          // that this process may run on
     std::vector<std::vector<int>> nodes;  // of them, by NUMA node
+    std::size_t cores = 0;                // that they are on; zero: unknown
+    std::string topology;                 // who says so: "hwloc", "the system's files"
     double processor_limit = 0.0;         // of a container, in processors; zero: none
     double memory_bytes = 0.0;            // of the machine, or of the container where that is less
     double free_bytes = 0.0;              // that can be taken without pushing something else out
@@ -25,6 +28,9 @@ struct Machine {
 };
 
 Machine this_machine();
+
+/// "16 processors on 8 cores, 1 NUMA node (by hwloc)".
+std::string topology_line(const Machine& machine);
 
 /// How much of the processors' time went where, in ticks since the machine started.
 struct ProcessorTime {
