@@ -226,8 +226,10 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     const std::int64_t kv_bytes = task.batch * task.kv_heads * task.context * task.head_dim * bits(task.kv) / 8;
     if (task.kind == TaskKind::product) one = WeightMatrix::bytes(task.n, task.k, task.weights);
     if (task.kind == TaskKind::attention) one = 2 * kv_bytes;
-    const std::int64_t copies = one > 0 ? std::clamp<std::int64_t>((rotate_past + one - 1) / one, 1, 64) : 1;
-    if (const std::int64_t free = free_memory(); one * copies > free / 10 * 9) {
+    const std::int64_t free = free_memory();
+    std::int64_t copies = one > 0 ? std::clamp<std::int64_t>((rotate_past + one - 1) / one, 1, 512) : 1;
+    if (one > 0) copies = std::min(copies, std::max<std::int64_t>(1, free / 2 / one));  // fewer is better than none
+    if (one * copies > free / 10 * 9) {
         return std::unexpected(
             Problem{fmt::format("{}: needs {:.1f} GB of memory, and {:.1f} GB are free", task.name,
                                 static_cast<double>(one * copies) / 1e9, static_cast<double>(free) / 1e9),
