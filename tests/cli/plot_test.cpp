@@ -81,6 +81,12 @@ TEST(Plot, OnEveryVerbThatHasIt) {
         {"advise", "llama-3.1-8b", "h100-sxm", "--or-device", "none"},
         {"sweep", "llama-3.1-8b", "h100-sxm", "--batch", "1-256*4"},
         {"plan", "llama-3.1-8b", "--devices", "h100-sxm:2", "--chunk", "2048"},
+        {"op", "gemm", "--m", "16", "--n", "4096", "--k", "4096"},
+        {"op", "--flops", "1e9", "--bytes", "1e8"},
+        {"devices"},
+        {"devices", "show", "h100-sxm"},
+        {"models"},
+        {"models", "show", "gpt2"},
     };
     for (std::vector<std::string> arguments : commands) {
         const std::string file = folder.path(arguments.front() + ".svg");
@@ -109,6 +115,7 @@ TEST(Plot, RefusesWhatItCannotDrawInOneLine) {
     refused({"plot", folder.write("advice.json", "{\"schema\": \"roofline.advise/1\"}")},
             "advise --plot FILE draws it");
     refused({"predict", "llama-3.1-8b", "h100-sxm", "--plot", "a.gif"}, "--plot: found \"a.gif\"");
+    refused({"devices", "--plot", "a.gif"}, "--plot: found \"a.gif\"");
     refused(
         {"sweep", "llama-3.1-8b", "h100-sxm", "--batch", "1-4", "--context", "1-20", "--plot", folder.path("a.svg")},
         "curves are too many");

@@ -115,6 +115,21 @@ TEST(Terminal, IsNoWiderThanAskedAndPaintsOnlyWhereAllowed) {
     EXPECT_THAT(terminal_roofline(accounts, {true, 80}), HasSubstr("\x1b["));
 }
 
+TEST(Terminal, ADeviceAloneHasAllItsRoofs) {
+    Account account;
+    account.device = testing::sample_device();
+    account.device.levels[index(Level::cache)].emplace().bandwidth = Figure{2e13, "made up", ""};
+    const std::string text = terminal_roofline(std::vector{account}, {false, 80, false});
+    // 1 PFLOP/s over 4 TB/s is 250.
+    for (const char* words :
+         {"bf16 1.000 PFLOP/s", "measured 800.0 TFLOP/s", "fp8 2.000 PFLOP/s", "fp32 vector 50.00 TFLOP/s",
+          "ridge 250.0", "cache 20.00 TB/s", "4.000 TB/s, measured 3.600 TB/s"})
+        EXPECT_THAT(text, HasSubstr(words)) << text;
+    EXPECT_THAT(text, ::testing::StartsWith("FLOP/s\n"));  // no heading
+    // Operators that use bf16 alone need no other roof.
+    EXPECT_THAT(terminal_roofline(std::vector{sample_account()}, {false, 80}), Not(HasSubstr("fp8")));
+}
+
 TEST(Timeline, CountsTimeInWhichNothingRuns) {
     // Two that overlap, a hole of 3, and one inside another: 10 + hole 3 + 5 = 18.
     EXPECT_DOUBLE_EQ(idle_time({{"b", Group::ffn, 13.0, 18.0, 0},

@@ -10,6 +10,7 @@
 #include "render/sample_accounts.hpp"
 #include "roofline/render/chart/account_charts.hpp"
 #include "roofline/render/chart/figure.hpp"
+#include "roofline/render/chart/landscape.hpp"
 #include "roofline/render/chart/pareto.hpp"
 #include "roofline/render/chart/scatter.hpp"
 #include "roofline/render/chart/throughput_latency.hpp"
@@ -99,9 +100,13 @@ TEST(Golden, Pareto) {
 }
 
 TEST(Golden, TornadoAndWaterfall) {
-    const std::string tornado = tornado_chart(
-        {{"HBM9 bandwidth", 1.72, ""}, {"bf16 compute", 1.0, ""}, {"launch overhead", 1.15, ""}, {"link", 1.0, ""}},
-        "What twice as much of it buys", "times better time per output token; now 6.620 ms");
+    const std::string tornado =
+        tornado_chart({{"HBM9 bandwidth", 1.72, ""},
+                       {"bf16 compute", 1.0, ""},
+                       {"launch overhead", 1.15, ""},
+                       {"link", 0.9, ""},
+                       {"int4 weights", 1.0, "", "does not fit"}},
+                      "What twice as much of it buys", "times better time per output token; now 6.620 ms");
     const std::string waterfall = waterfall_chart({{"as asked", 6.62e-3, "6.620 ms"},
                                                    {"weights in fp8", 4.1e-3, "4.100 ms"},
                                                    {"speculative decoding", 2.3e-3, "2.300 ms"},
@@ -132,6 +137,27 @@ TEST(Golden, Scatter) {
         step.points.push_back({seconds * 4.0, seconds * 4.0 * (i % 7 == 0 ? 0.7 : 1.05)});
     }
     expect_golden("scatter.svg", scatter_chart({gemm, step}, "Predicted against measured", "made up"));
+}
+
+TEST(Golden, Landscape) {
+    std::vector<LandscapePoint> points = {{"unknown", "one", 0.0, 1e12, ""}};
+    for (int i = 1; i <= 9; ++i) {
+        points.push_back({"one-" + std::to_string(i), "one", 1e11 * i * i, 2e13 * i * i, ""});
+        points.push_back({"two-" + std::to_string(i), "two", 1.1e11 * i * i, 1.2e12 * i * i, ""});
+    }
+    points.back().ringed = true;
+    expect_golden(
+        "landscape.svg",
+        landscape_chart(
+            points,
+            {"Machines", "made up", "bandwidth (B/s)", "rate (FLOP/s)", {{10.0, "ridge 10"}, {100.0, "ridge 100"}}}));
+}
+
+TEST(Golden, TerminalOfADeviceAlone) {
+    Account account;
+    account.device = testing::sample_device();
+    account.device.levels[index(Level::cache)].emplace().bandwidth = Figure{2e13, "made up", ""};
+    expect_golden("terminal-device.txt", terminal_roofline(std::vector{account}, {false, 80}));
 }
 
 TEST(Golden, Terminal) {

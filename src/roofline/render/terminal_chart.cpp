@@ -96,7 +96,13 @@ struct Axes {
     Scale y;
 };
 
-Axes axes_of(std::span<const Account> accounts, const std::vector<Spot>& spots, int columns) {
+/// A roof that is drawn: every one of a device alone; where there are operators, those that they use.
+bool is_shown(const Account& account, const chart::Ceiling& ceiling, const chart::ComputeRoof& roof) {
+    return &roof == ceiling.main || account.stages.empty() || roof.used;
+}
+
+Axes axes_of(std::span<const Account> accounts, const std::vector<chart::Ceiling>& ceilings,
+             const std::vector<Spot>& spots, int columns) {
     double low_x = 1e300;
     double high_x = 0.0;
     double low_y = 1e300;
@@ -108,15 +114,15 @@ Axes axes_of(std::span<const Account> accounts, const std::vector<Spot>& spots, 
         low_y = std::min(low_y, spot.rate);
         high_y = std::max(high_y, spot.rate);
     }
-    for (const Account& account : accounts) {
-        const auto roofs = chart::compute_roofs(account);
-        const double cost = limit_roofs(account.device).seconds_per_byte[index(Level::memory)];
-        const auto* main = chart::main_roof(roofs);
-        if (main == nullptr) continue;
-        high_y = std::max(high_y, main->limit);
-        low_y = std::min(low_y, main->limit / 1000.0);
-        low_x = std::min(low_x, cost > 0.0 ? main->limit * cost / 300.0 : low_x);
-        high_x = std::max(high_x, main->limit * cost * 10.0);
+    for (const chart::Ceiling& ceiling : ceilings) {
+        if (ceiling.main == nullptr) continue;
+        for (const chart::ComputeRoof& roof : ceiling.roofs) {
+            if (is_shown(accounts[ceiling.account], ceiling, roof)) high_y = std::max(high_y, roof.limit);
+        }
+        low_y = std::min(low_y, ceiling.main->limit / 1000.0);
+        if (!(ceiling.memory() > 0.0)) continue;
+        low_x = std::min(low_x, ceiling.main->limit / ceiling.memory() / 300.0);
+        high_x = std::max(high_x, ceiling.main->limit / ceiling.memory() * 10.0);
     }
     if (!(high_x > 0.0)) {
         low_x = 1.0;
@@ -140,28 +146,142 @@ int nearest(double value) {
     return static_cast<int>(std::floor(value + 0.5));
 }
 
-void draw_roofs(Canvas& canvas, std::span<const Account> accounts, const Axes& axes) {
-    const auto width = static_cast<int>(axes.x.to) + 1;
-    for (const Account& account : accounts) {
-        const auto roofs = chart::compute_roofs(account);
-        const auto* main = chart::main_roof(roofs);
-        if (main == nullptr) continue;
-        const double cost = limit_roofs(account.device).seconds_per_byte[index(Level::memory)];
-        const double ridge_dot = cost > 0.0 ? axes.x.at(main->limit * cost) : -1.0;
-        const double per_dot = (axes.y.at(axes.y.high) - axes.y.at(axes.y.low)) /
-                               (chart::log10_of(axes.y.high) - chart::log10_of(axes.y.low)) *
-                               (chart::log10_of(axes.x.high) - chart::log10_of(axes.x.low)) / (axes.x.to - axes.x.from);
-        const double peak = axes.y.at(main->limit);
+/// How a line is drawn: whole, broken (what was measured), or with few dots (what is not used, or is a cache).
+enum class Stroke { whole, broken, few };
+
+bool has_dot(Stroke stroke, int dot) {
+    return stroke == Stroke::whole || (stroke == Stroke::broken ? dot / 2 % 2 == 0 : dot % 4 == 0);
+}
+
+class Roofer {
+  public:
+    Roofer(Canvas& canvas, const Axes& axes) : canvas_(canvas), axes_(axes) {
+        per_dot_ = (axes.y.at(axes.y.high) - axes.y.at(axes.y.low)) /
+                   (chart::log10_of(axes.y.high) - chart::log10_of(axes.y.low)) *
+                   (chart::log10_of(axes.x.high) - chart::log10_of(axes.x.low)) / (axes.x.to - axes.x.from);
+    }
+
+    /// From where a slope of `bandwidth` meets it; from the left edge where there is none.
+    void flat(double peak, double bandwidth, Stroke stroke) {
+        const int first = bandwidth > 0.0 ? std::max(0, nearest(axes_.x.at(peak / bandwidth))) : 0;
+        for (int dot = first; dot <= nearest(axes_.x.to); ++dot) {
+            if (has_dot(stroke, dot)) canvas_.dot(dot, nearest(axes_.y.at(peak)));
+        }
+    }
+    /// Up to where it meets a peak.
+    void slope(double bandwidth, double peak, Stroke stroke) {
+        const double end = axes_.x.at(peak / bandwidth);
         int before = -1;
-        for (int dot = 0; dot < width; ++dot) {
-            const double y = dot < ridge_dot ? peak + (dot - ridge_dot) * per_dot : peak;
-            const int now = nearest(y);
+        for (int dot = 0; dot < end && dot <= nearest(axes_.x.to); ++dot) {
+            const int now = nearest(axes_.y.at(peak) + (dot - end) * per_dot_);
             // Steep lines have no holes.
-            for (int fill = now; before >= 0 && fill < before - 1; ++fill) canvas.dot(dot, fill + 1);
-            canvas.dot(dot, now);
+            for (int fill = now; stroke == Stroke::whole && before >= 0 && fill < before - 1; ++fill)
+                canvas_.dot(dot, fill + 1);
+            if (has_dot(stroke, dot)) canvas_.dot(dot, now);
             before = now;
         }
-        for (int y = nearest(peak); y < 4 * rows && ridge_dot >= 0.0; y += 3) canvas.dot(nearest(ridge_dot), y);
+    }
+    void ridge(double peak, double bandwidth) {
+        for (int y = nearest(axes_.y.at(peak)); y < 4 * rows; y += 3)
+            canvas_.dot(nearest(axes_.x.at(peak / bandwidth)), y);
+    }
+
+  private:
+    Canvas& canvas_;
+    const Axes& axes_;
+    double per_dot_ = 0.0;
+};
+
+/// Lines nearer than two rows of dots would only thicken each other.
+bool apart(double limit, double attainable) {
+    return attainable < limit * 0.85;
+}
+
+void draw_roofs(Canvas& canvas, std::span<const Account> accounts, const std::vector<chart::Ceiling>& ceilings,
+                const Axes& axes) {
+    Roofer roofer(canvas, axes);
+    for (const chart::Ceiling& ceiling : ceilings) {
+        if (ceiling.main == nullptr) continue;
+        double highest = 0.0;
+        for (const chart::ComputeRoof& roof : ceiling.roofs) {
+            if (!is_shown(accounts[ceiling.account], ceiling, roof)) continue;
+            highest = std::max(highest, roof.limit);
+            roofer.flat(roof.limit, ceiling.memory(), &roof == ceiling.main ? Stroke::whole : Stroke::few);
+            if (&roof == ceiling.main && apart(roof.limit, roof.attainable))
+                roofer.flat(roof.attainable, ceiling.memory(), Stroke::broken);
+        }
+        for (const chart::Slope& slope : ceiling.slopes) {
+            const bool memory = slope.level == Level::memory;
+            if (slope.limit > 0.0) roofer.slope(slope.limit, highest, memory ? Stroke::whole : Stroke::few);
+            if (memory && apart(slope.limit, slope.attainable) && slope.attainable > 0.0)
+                roofer.slope(slope.attainable, highest, Stroke::broken);
+        }
+    }
+}
+
+/// Last of all: where a word stands, the ridge is interrupted and not the word.
+void draw_ridges(Canvas& canvas, const std::vector<chart::Ceiling>& ceilings, const Axes& axes) {
+    for (const chart::Ceiling& ceiling : ceilings) {
+        if (ceiling.main != nullptr && ceiling.memory() > 0.0)
+            Roofer(canvas, axes).ridge(ceiling.main->limit, ceiling.memory());
+    }
+}
+
+void name_roofs(Canvas& canvas, std::span<const Account> accounts, const std::vector<chart::Ceiling>& ceilings,
+                const Axes& axes, int columns) {
+    for (const chart::Ceiling& ceiling : ceilings) {
+        if (ceiling.main == nullptr) continue;
+        const Account& account = accounts[ceiling.account];
+        const std::string whose = ceilings.size() > 1 ? account.device.name + " " : "";
+        const auto name_roof = [&](const chart::ComputeRoof& roof) {
+            const std::string words = whose + roof.name() + " " + flops(Flops(roof.limit)) + "/s";
+            // Above it, or where another roof is in the way, below.
+            const int row = nearest(axes.y.at(roof.limit)) / 4;
+            const auto write = [&](const std::string& text) {
+                for (const int beside : {-1, 1, 2}) {
+                    if (canvas.words(columns - static_cast<int>(text.size()), row + beside, text)) return true;
+                }
+                return false;
+            };
+            if (&roof != ceiling.main || roof.attainable >= roof.limit) {
+                write(words);
+                return;
+            }
+            const std::string measured = "measured " + flops(Flops(roof.attainable)) + "/s";
+            if (write(words + ", " + measured)) return;
+            write(words);
+            write(measured);
+        };
+        name_roof(*ceiling.main);
+        for (const chart::ComputeRoof& roof : ceiling.roofs) {
+            if (&roof != ceiling.main && is_shown(account, ceiling, roof)) name_roof(roof);
+        }
+        if (ceiling.memory() > 0.0) {
+            const double ridge = ceiling.main->limit / ceiling.memory();
+            canvas.words(nearest(axes.x.at(ridge)) / 2 + 1, rows - 1, "ridge " + intensity(FlopsPerByte(ridge)));
+        }
+        for (const chart::Slope& slope : ceiling.slopes) {
+            if (!(slope.limit > 0.0)) continue;
+            const bool memory = slope.level == Level::memory;
+            std::string words =
+                whose + (memory ? "" : std::string(name(slope.level)) + " ") + bytes(Bytes(slope.limit)) + "/s";
+            if (memory && slope.attainable < slope.limit)
+                words += ", measured " + bytes(Bytes(slope.attainable)) + "/s";
+            // Left of the line where nothing else is, else right of it.
+            const auto write = [&](bool left) {
+                for (const double part : {20.0, 8.0, 50.0, 120.0}) {
+                    const double at = ceiling.main->limit / slope.limit / part;
+                    if (!axes.x.holds(at) || !axes.y.holds(at * slope.limit)) continue;
+                    const int x = nearest(axes.x.at(at)) / 2;
+                    const int y = nearest(axes.y.at(at * slope.limit)) / 4;
+                    const int long_as = static_cast<int>(words.size());
+                    if (canvas.words(left ? std::max(0, x - long_as - 3) : x + 4, left ? y - 1 : y + 1, words))
+                        return true;
+                }
+                return false;
+            };
+            if (!write(true)) write(false);
+        }
     }
 }
 
@@ -172,9 +292,10 @@ std::string terminal_roofline(std::span<const Account> accounts, const TerminalO
     std::vector<Spot> spots = found.spots;
     std::stable_sort(spots.begin(), spots.end(), [](const Spot& a, const Spot& b) { return a.share > b.share; });
     const int columns = std::clamp(options.columns, 40, 200) - margin - 1;
-    const Axes axes = axes_of(accounts, spots, columns);
+    const auto ceilings = chart::ceilings_of(accounts, {Level::memory, Level::cache});
+    const Axes axes = axes_of(accounts, ceilings, spots, columns);
     Canvas canvas(columns);
-    draw_roofs(canvas, accounts, axes);
+    draw_roofs(canvas, accounts, ceilings, axes);
 
     std::string key;
     std::size_t letters = 0;
@@ -198,33 +319,16 @@ std::string terminal_roofline(std::span<const Account> accounts, const TerminalO
                            name(spot.bound));
         ++letters;
     }
-    for (const Account& account : accounts) {
-        const auto roofs = chart::compute_roofs(account);
-        const auto* main = chart::main_roof(roofs);
-        if (main == nullptr) continue;
-        const std::string name = (accounts.size() > 1 ? account.device.name + " " : "") + main->name() + " " +
-                                 flops(Flops(main->limit)) + "/s";
-        const int y = nearest(axes.y.at(main->limit)) / 4 - 1;
-        canvas.words(columns - static_cast<int>(name.size()), y, name);
-        const double cost = limit_roofs(account.device).seconds_per_byte[index(Level::memory)];
-        if (!(cost > 0.0)) continue;
-        const std::string ridge = "ridge " + intensity(FlopsPerByte(main->limit * cost));
-        canvas.words(nearest(axes.x.at(main->limit * cost)) / 2 + 1, rows - 1, ridge);
-        const std::string slope =
-            (accounts.size() > 1 ? account.device.name + " " : "") + bytes(Bytes(1.0 / cost)) + "/s";
-        const double middle = main->limit * cost / 20.0;
-        if (axes.x.holds(middle) && axes.y.holds(middle / cost)) {
-            const int x = nearest(axes.x.at(middle)) / 2 - static_cast<int>(slope.size()) - 3;
-            canvas.words(std::max(0, x), nearest(axes.y.at(middle / cost)) / 4 - 1, slope);
-        }
-    }
+    name_roofs(canvas, accounts, ceilings, axes, columns);
+    draw_ridges(canvas, ceilings, axes);
 
     std::string text;
     for (const Account& account : accounts) {
+        if (!options.heading) break;
         text += (account.stages.empty() ? account.device.title : account.title) + "\n";
         for (const AccountStage& stage : account.stages) text += "  " + chart::stage_line(stage) + "\n";
     }
-    text += "\nFLOP/s\n";
+    text += options.heading ? "\nFLOP/s\n" : "FLOP/s\n";
     std::vector<std::string> numbers(rows);
     for (const auto& tick : chart::log_ticks(axes.y.low, axes.y.high)) {
         if (!tick.label.empty())

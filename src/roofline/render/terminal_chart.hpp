@@ -11,8 +11,11 @@ namespace roofline::render {
 struct TerminalOptions {
     bool colour = false;
     int columns = 80;
+    bool heading = true;  // what it is of
 };
 
+/// Of a device alone (an account without stages) all its roofs; of operators, those that they use. Broken lines were
+/// measured.
 std::string terminal_roofline(std::span<const Account> accounts, const TerminalOptions& options);
 /// A bar for each group of each stage.
 std::string terminal_bars(std::span<const Account> accounts, const TerminalOptions& options);

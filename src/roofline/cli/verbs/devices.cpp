@@ -1,4 +1,5 @@
 // roofline devices: what machines are known, and every figure of one with its source.
+#include <algorithm>
 #include <memory>
 #include <set>
 
@@ -6,10 +7,12 @@
 
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/names.hpp"
 #include "roofline/io/report_json.hpp"
+#include "roofline/render/chart/landscape.hpp"
 #include "roofline/render/numbers.hpp"
 #include "roofline/render/table.hpp"
 
@@ -18,6 +21,7 @@ namespace {
 
 struct Options {
     OutputOptions output;
+    PlotOptions plot;
     std::string name;
     std::string vendor;
 };
@@ -36,7 +40,40 @@ std::string rate(const Device& device, DType type) {
     return "-";
 }
 
+/// The highest 16-bit rate, by which machines are compared.
+double peak(const Device& device) {
+    double most = 0.0;
+    for (const DType type : {DType::bf16, DType::fp16}) {
+        for (const Engine engine : {Engine::matrix, Engine::vector}) {
+            if (const auto& found = device.rate(engine, type)) most = std::max(most, found->value);
+        }
+    }
+    return most;
+}
+
+render::chart::LandscapePoint point_of(const Device& device) {
+    const double rate = peak(device);
+    const double bandwidth = device.bandwidth(Level::memory)->value;
+    return {device.name, device.vendor, bandwidth, rate,
+            fmt::format("{}, {}\n{}, {}\nridge {} FLOP/B", device.title, device.year, render::with_unit(rate, "FLOP/s"),
+                        render::with_unit(bandwidth, "B/s"), render::intensity(FlopsPerByte(rate / bandwidth)))};
+}
+
+Result<void> draw_all(const PlotOptions& plot, const std::vector<render::chart::LandscapePoint>& points) {
+    if (!plot.asked()) return {};
+    render::chart::LandscapeLook look;
+    look.title = "Machines by bandwidth and compute";
+    look.subtitle = "datasheet figures; machines on one dotted line have the same ridge and are compute-bound alike";
+    look.x_name = "memory bandwidth (B/s)";
+    look.y_name = "16-bit rate, dense (FLOP/s)";
+    for (const double ridge : {1.0, 10.0, 100.0, 1000.0})
+        look.diagonals.push_back({ridge, fmt::format("ridge {:.0f} FLOP/B", ridge)});
+    return plot.write_svg(render::chart::landscape_chart(points, look), look.title);
+}
+
 Result<int> list(const Options& options) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
+    std::vector<render::chart::LandscapePoint> points;
     render::Table table{{{"name", render::Align::left},
                          {"title", render::Align::left},
                          {"year"},
@@ -65,6 +102,7 @@ Result<int> list(const Options& options) {
                               rate(*device, DType::fp8), rate(*device, DType::fp4), at ? render::intensity(*at) : "-",
                               power ? render::plain(power->value) : "-"});
         json["devices"].push_back(io::device_json(*device));
+        points.push_back(point_of(*device));
     }
     if (table.rows.empty()) {
         return fail(
@@ -72,6 +110,7 @@ Result<int> list(const Options& options) {
     }
     const std::string text = options.output.format == "json" ? io::dump(json) : spelt(table, options.output.format);
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    if (auto drawn = draw_all(options.plot, points); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -92,9 +131,20 @@ void add_count(render::Table& table, const std::string& path, const std::optiona
     if (figure) add_row(table, path, render::grouped(figure->value), *figure, device);
 }
 
+Result<void> draw_one(const PlotOptions& plot, const Device& device) {
+    if (!plot.asked()) return {};
+    Account account;
+    account.title = device.title;
+    account.verb = "devices";
+    account.device = device;
+    return plot.write(std::vector{account});
+}
+
 Result<int> show(const Options& options) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto device = load_device(options.name);
     if (!device) return std::unexpected(device.error());
+    if (auto drawn = draw_one(options.plot, *device); !drawn) return std::unexpected(drawn.error());
     if (options.output.format == "json") {
         if (auto written = options.output.write(io::dump(io::device_json(*device))); !written)
             return std::unexpected(written.error());
@@ -155,9 +205,11 @@ void devices_verb(Program& program) {
         program.app.add_subcommand("devices", "Known machines; `devices show NAME` for every figure with its source");
     verb->add_option("--vendor", options->vendor, "Only this vendor's");
     options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->plot.add_to(*verb);
     CLI::App* one = verb->add_subcommand("show", "Every figure of one device, with its source");
     one->add_option("name", options->name, "Device name or file")->required()->type_name("DEVICE");
     options->output.add_to(*one, {"table", "md", "json"});
+    options->plot.add_to(*one);
     verb->callback([&program, options, one] {
         program.action = [options, one] { return one->parsed() ? show(*options) : list(*options); };
     });

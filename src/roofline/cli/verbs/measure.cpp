@@ -16,9 +16,10 @@
 #include "roofline/io/report_json.hpp"
 #include "roofline/measure/cpu_device.hpp"
 #include "roofline/measure/cuda_device.hpp"
+#include "roofline/render/chart/ceilings.hpp"
 #include "roofline/render/numbers.hpp"
 #include "roofline/render/table.hpp"
-#include "roofline/render/terminal_roofline.hpp"
+#include "roofline/render/terminal_chart.hpp"
 
 namespace roofline::cli {
 namespace {
@@ -106,6 +107,14 @@ std::string levels_line(const measure::Measured& measured) {
     return text.empty() ? text : "caches by where reading slows down: " + text + "\n";
 }
 
+Account account_of(const Device& device) {
+    Account account;
+    account.title = device.title;
+    account.verb = "measure";
+    account.device = device;
+    return account;
+}
+
 std::string for_people(const measure::Measured& measured, bool markdown) {
     std::string text = fmt::format("{}{}\n\n", markdown ? "# " : "", measured.device.title);
     const render::Table table = figures(measured.found);
@@ -113,8 +122,10 @@ std::string for_people(const measure::Measured& measured, bool markdown) {
     if (measured.context.contains("topology"))
         text += fmt::format("\n{}{}", measured.context["topology"].get<std::string>(), "\n");
     if (const std::string levels = levels_line(measured); !levels.empty()) text += "\n" + levels;
-    if (const std::string drawing = render::terminal_roofline(measured.device); !drawing.empty())
+    if (const auto device = account_of(measured.device); !render::chart::compute_roofs(device).empty()) {
+        const std::string drawing = render::terminal_roofline(std::vector{device}, {false, 80, false});
         text += markdown ? fmt::format("\n```text\n{}```\n", drawing) : "\n" + drawing;
+    }
     if (!measured.notes.empty()) text += markdown ? "\n## notes\n\n" : "\nnotes\n";
     for (const std::string& note : measured.notes) text += fmt::format("{}- {}\n", markdown ? "" : "  ", note);
     return text;
@@ -197,11 +208,7 @@ Result<measure::Measured> measured_device(const Options& options) {
 
 Result<void> draw(const Options& options, const Device& device) {
     if (!options.plot.asked()) return {};
-    Account account;
-    account.title = device.title;
-    account.verb = "measure";
-    account.device = device;
-    return options.plot.write(std::vector{account});
+    return options.plot.write(std::vector{account_of(device)});
 }
 
 Result<int> run(const Options& options) {

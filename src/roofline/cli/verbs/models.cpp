@@ -12,11 +12,13 @@
 #include "roofline/cli/interrupted.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/cli/streamed_file.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/report_json.hpp"
 #include "roofline/model/lowering.hpp"
+#include "roofline/render/chart/landscape.hpp"
 #include "roofline/render/numbers.hpp"
 #include "roofline/render/table.hpp"
 
@@ -25,13 +27,55 @@ namespace {
 
 struct Options {
     OutputOptions output;
+    PlotOptions plot;
     std::string name;
     std::string synth_file;
     std::string synth_layers;
     std::string synth_dtype = "f16";
 };
 
+render::chart::LandscapePoint point_of(const io::ModelFile& model, const model::Lowered& lowered) {
+    const model::ParameterCount count = model::count_parameters(lowered);
+    // What a decoded token adds once windows are full: what a long context is made of.
+    const double cache = model::kv_bytes_per_token_beyond_windows(lowered);
+    return {model.name, model.active_parameters ? "experts" : "dense", count.stored_bytes, cache,
+            fmt::format("{}\n{} of weights in {}\n{} of cache a token in {}", model.title,
+                        render::bytes(Bytes(count.stored_bytes)), model.types_summary, render::bytes(Bytes(cache)),
+                        model.types.kv.name)};
+}
+
+Result<void> draw(const PlotOptions& plot, const std::vector<render::chart::LandscapePoint>& points) {
+    if (!plot.asked()) return {};
+    render::chart::LandscapeLook look;
+    look.title = "Models by what they keep in memory";
+    look.subtitle =
+        "weights once, cache for every token of every sequence; on a dotted line, one weighs as many tokens";
+    look.x_name = "weights (B)";
+    look.y_name = "KV cache a token, at long context (B)";
+    for (const auto& [tokens, words] : {std::pair{1e4, "10 thousand tokens"}, std::pair{1e5, "100 thousand tokens"},
+                                        std::pair{1e6, "a million tokens"}, std::pair{1e7, "10 million tokens"}})
+        look.diagonals.push_back({1.0 / tokens, words});
+    return plot.write_svg(render::chart::landscape_chart(points, look), look.title);
+}
+
+/// All built-in models, and this one ringed among them.
+Result<void> draw_among_all(const PlotOptions& plot, const io::ModelFile& model, const model::Lowered& lowered) {
+    if (!plot.asked()) return {};
+    std::vector<render::chart::LandscapePoint> points;
+    for (const std::string& name : io::builtin_model_names()) {
+        const auto other = io::builtin_model(name);
+        if (!other) return std::unexpected(other.error());
+        if (other->name != model.name)
+            points.push_back(point_of(*other, model::lower(other->architecture, other->types)));
+    }
+    points.push_back(point_of(model, lowered));
+    points.back().ringed = true;
+    return draw(plot, points);
+}
+
 Result<int> list(const Options& options) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
+    std::vector<render::chart::LandscapePoint> points;
     render::Table table{{{"name", render::Align::left},
                          {"parameters"},
                          {"active"},
@@ -56,6 +100,7 @@ Result<int> list(const Options& options) {
              fmt::format("{}", model->architecture.layers.size()),
              model->architecture.longest_context > 0.0 ? render::grouped(model->architecture.longest_context) : "-"});
         json["models"].push_back(io::model_json(*model, lowered));
+        points.push_back(point_of(*model, lowered));
     }
     std::string text;
     if (options.output.format == "json") {
@@ -66,6 +111,7 @@ Result<int> list(const Options& options) {
                                                 : render::as_text(table);
     }
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    if (auto drawn = draw(options.plot, points); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -77,9 +123,11 @@ std::string published(const std::optional<io::PublishedCount>& count, double our
 }
 
 Result<int> show(const Options& options) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto model = load_model(options.name);
     if (!model) return std::unexpected(model.error());
     const model::Lowered lowered = model::lower(model->architecture, model->types);
+    if (auto drawn = draw_among_all(options.plot, *model, lowered); !drawn) return std::unexpected(drawn.error());
     if (options.output.format == "json") {
         if (auto written = options.output.write(io::dump(io::model_json(*model, lowered))); !written)
             return std::unexpected(written.error());
@@ -177,11 +225,13 @@ void models_verb(Program& program) {
         "models",
         "Known models; `models show MODEL` for what one is made of, `models synth MODEL` for a GGUF of its shapes");
     options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->plot.add_to(*verb);
     CLI::App* one = verb->add_subcommand("show", "Counts, sizes and layers of one model");
     one->add_option("name", options->name, "Built-in name, folder, config.json, .gguf or .safetensors")
         ->required()
         ->type_name("MODEL");
     options->output.add_to(*one, {"table", "json"});
+    options->plot.add_to(*one);
     CLI::App* random = verb->add_subcommand("synth", "Write a GGUF of a model's shapes with random weights");
     random->add_option("name", options->name, "Built-in name, folder or config.json of a Llama-like model")
         ->required()

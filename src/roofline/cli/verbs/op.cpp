@@ -8,6 +8,7 @@
 #include "roofline/cli/form.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/report_json.hpp"
 #include "roofline/io/settings.hpp"
@@ -36,6 +37,7 @@ struct Options {
     ask::Form form;
     std::vector<std::string> settings;
     OutputOptions output;
+    PlotOptions plot;
 };
 
 constexpr double most = 1e9;
@@ -186,7 +188,27 @@ std::string as_text(const predict::OneOperator& op, const predict::Judgement& ju
     return text;
 }
 
+/// One point under the roofs of its device.
+Account account_of(const Options& options, const predict::OneOperator& op, const predict::Judgement& judged,
+                   const Device& device) {
+    Account account;
+    account.title = fmt::format("{} on {}", op.shape.empty() ? "bare work" : op.shape, device.name);
+    account.verb = "op";
+    account.device = device;
+    AccountStage& stage = account.stages.emplace_back();
+    stage.name = options.kind.empty() ? "bare work" : options.kind;
+    stage.times = judged.times;
+    Record& record = stage.records.emplace_back();
+    record.name = stage.name;
+    record.kind = options.kind == "attention" ? Kind::attention : options.kind == "gemm" ? Kind::gemm : Kind::other;
+    record.group = options.kind == "attention" ? Group::attention : Group::other;
+    record.work = judged.work;
+    record.times = judged.times;
+    return account;
+}
+
 Result<int> run(const Options& options) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto op = ask(options);
     if (!op) return std::unexpected(op.error());
     auto device = load_device(options.device);
@@ -202,6 +224,10 @@ Result<int> run(const Options& options) {
     const std::string text =
         options.output.format == "json" ? io::dump(as_json(*op, judged, *device)) : as_text(*op, judged, *device);
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    if (options.plot.asked()) {
+        const std::vector accounts = {account_of(options, *op, judged, *device)};
+        if (auto drawn = options.plot.write(accounts); !drawn) return std::unexpected(drawn.error());
+    }
     return done;
 }
 
@@ -246,6 +272,7 @@ void op_verb(Program& program) {
         ->allow_extra_args(false)
         ->type_name("PATH=VALUE|Nx");
     options->output.add_to(*verb, {"table", "json"});
+    options->plot.add_to(*verb);
     verb->callback([&program, options] { program.action = [options] { return run(*options); }; });
 }
 

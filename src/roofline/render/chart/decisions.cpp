@@ -46,6 +46,32 @@ std::string combination_chart(const decide::Advice& advice, const decide::Combin
         fmt::format("{}, expected, after each change; {}", in_words(advice.goal), combination.title));
 }
 
+/// Each move by itself, whether it helps or not: what was tried and refused is an answer too.
+std::string moves_chart(const decide::Advice& advice) {
+    const bool fits = advice.asked.fit.fits;
+    std::vector<TornadoBar> bars;
+    for (const decide::Outcome& outcome : advice.outcomes) {
+        TornadoBar bar{outcome.variant.empty() ? outcome.move : outcome.variant, 1.0, outcome.costs};
+        if (outcome.what_if) bar.name = "what if: " + bar.name;
+        switch (outcome.verdict) {
+            case decide::Verdict::does_not_apply:
+                bar.instead = outcome.reason;
+                break;
+            case decide::Verdict::does_not_fit:
+                bar.instead = "does not fit";
+                break;
+            default:
+                bar.gain = outcome.gain;
+                if (!fits) bar.instead = "makes it fit";
+        }
+        bars.push_back(std::move(bar));
+    }
+    return tornado_chart(
+        std::move(bars),
+        fmt::format("Every change by itself: {} on {}", advice.scenario.model_name, advice.scenario.device.name),
+        fits ? fmt::format("times better {}", in_words(advice.goal)) : "what was asked does not fit");
+}
+
 std::string resources_chart(const decide::Advice& advice) {
     std::vector<TornadoBar> bars;
     for (const decide::Sensitivity& row : advice.sensitivities)
@@ -76,6 +102,7 @@ std::string advice_figure(const decide::Advice& advice) {
     }
     if (here != nullptr) charts.push_back(combination_chart(advice, *here));
     if (best != nullptr && best != here) charts.push_back(combination_chart(advice, *best));
+    if (!advice.outcomes.empty()) charts.push_back(moves_chart(advice));
     if (!advice.sensitivities.empty() || charts.empty()) charts.push_back(resources_chart(advice));
     return stacked(charts, fmt::format("Advice for {} on {}", advice.scenario.model_name, advice.scenario.device.name));
 }

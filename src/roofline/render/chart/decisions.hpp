@@ -8,7 +8,7 @@
 
 namespace roofline::render::chart {
 
-/// The best combination move by move, every single move that helps, and what doubling each resource buys.
+/// The best combinations move by move, every single move, and what doubling each resource buys.
 std::string advice_figure(const decide::Advice& advice);
 
 std::string plan_figure(const decide::Plan& plan, const decide::PlanQuestion& question);

@@ -46,7 +46,7 @@ std::string intensity_line_chart(std::span<const Account> accounts) {
     low = std::max(low, high * 1e-12);
     const std::string title = "Arithmetic intensity: " + common_title(accounts);
     const double height =
-        140.0 + lane * static_cast<double>(std::max<std::size_t>(1, lanes)) + notes_height(notes_about(found.unseen));
+        108.0 + lane * static_cast<double>(std::max<std::size_t>(1, lanes)) + notes_height(notes_about(found.unseen));
     Svg svg(width, height, title, fmt::format("{} operators on number lines of FLOP per byte", found.spots.size()));
     double top =
         draw_heading(
@@ -108,7 +108,10 @@ std::string intensity_line_chart(std::span<const Account> accounts) {
                 if (placed[i]->far)
                     svg.line({std::clamp(labels[i].target.x, box.left, box.right), box.bottom},
                              {labels[i].target.x, line - labels[i].radius}, "leader");
-                svg.text(placed[i]->baseline(), labels[i].text, "halo small");
+            }
+            // After all lines, so that none goes through a word.
+            for (std::size_t i = 0; i < labels.size(); ++i) {
+                if (placed[i]) svg.text(placed[i]->baseline(), labels[i].text, "halo small");
             }
             top += lane;
         }

@@ -18,6 +18,7 @@ constexpr std::array<Side, 8> sides = {Side{1, 0},  Side{-1, 0}, Side{0, -1},  S
                                        Side{1, -1}, Side{1, 1},  Side{-1, -1}, Side{-1, 1}};
 constexpr std::array<double, 6> distances = {3.0, 10.0, 18.0, 28.0, 40.0, 54.0};
 constexpr double needs_a_line = 8.0;
+constexpr double between = 2.0;
 
 Box box_at(const Label& label, Side side, double distance) {
     const double width = text_width(label.text, label.size, label.bold);
@@ -52,9 +53,11 @@ std::vector<std::optional<PlacedLabel>> place_labels(const std::vector<Label>& l
         for (const double distance : distances) {
             for (const Side side : sides) {
                 const Box box = box_at(label, side, distance);
+                // Two that only just do not touch read as one.
+                const Box apart{box.left - between, box.top, box.right + between, box.bottom};
                 const bool free =
                     box.inside(within) && std::none_of(occupied.begin(), occupied.end(),
-                                                       [&](const Box& other) { return box.overlaps(other); });
+                                                       [&](const Box& other) { return apart.overlaps(other); });
                 if (!free) continue;
                 placed[i] = PlacedLabel{box, distance > needs_a_line, label.size * 0.28};
                 occupied.push_back(box);

@@ -237,27 +237,35 @@ void draw_slope_names(Svg& svg, Drawing& drawing) {
     }
 }
 
+/// At the right end of a roof, or as near to it as there is room.
+void write_beside(Svg& svg, Drawing& drawing, double baseline, const std::string& words, const char* classes) {
+    const Frame& frame = drawing.frame;
+    const double wide = text_width(words, text_size);
+    for (double right = frame.plot.right - 6.0; right - wide > frame.plot.left; right -= 40.0) {
+        const Box box{right - wide, baseline - text_size, right, baseline + 3.0};
+        if (std::any_of(drawing.taken.begin(), drawing.taken.end(),
+                        [&](const Box& other) { return box.overlaps(other); }))
+            continue;
+        svg.open_at({right, baseline}, "move");
+        svg.text({0.0, 0.0}, words, classes, Anchor::end);
+        svg.close();
+        drawing.keep_free(box);
+        return;
+    }
+}
+
 void draw_roof_names(Svg& svg, Drawing& drawing) {
     const Frame& frame = drawing.frame;
     for (const Ceiling& ceiling : drawing.ceilings) {
         for (const ComputeRoof& roof : ceiling.roofs) {
             std::string words = fmt::format("{} {}/s", roof.name(), flops(Flops(roof.limit)));
             if (!drawing.one_machine()) words = drawing.accounts[ceiling.account].device.name + " " + words;
-            if (roof.attainable < roof.limit && drawing.bold(ceiling, roof))
-                words += fmt::format(" ({}/s measured)", flops(Flops(roof.attainable)));
-            const double y = frame.y.at(roof.limit);
-            const double wide = text_width(words, text_size);
-            for (double right = frame.plot.right - 6.0; right - wide > frame.plot.left; right -= 40.0) {
-                const Box box{right - wide, y - 6.0 - text_size, right, y - 3.0};
-                if (std::any_of(drawing.taken.begin(), drawing.taken.end(),
-                                [&](const Box& other) { return box.overlaps(other); }))
-                    continue;
-                svg.open_at({right, y - 6.0}, "move");
-                svg.text({0.0, 0.0}, words, drawing.bold(ceiling, roof) ? "halo" : "halo soft", Anchor::end);
-                svg.close();
-                drawing.keep_free(box);
-                break;
-            }
+            const bool bold = drawing.bold(ceiling, roof);
+            write_beside(svg, drawing, frame.y.at(roof.limit) - 6.0, words, bold ? "halo" : "halo soft");
+            // What was measured stands below its own line: in one row with the limit it would run into the slope.
+            if (roof.attainable < roof.limit && bold && drawing.one_machine())
+                write_beside(svg, drawing, frame.y.at(roof.attainable) + text_size + 3.0,
+                             fmt::format("{}/s measured", flops(Flops(roof.attainable))), "halo soft");
         }
     }
 }

@@ -75,6 +75,7 @@ std::vector<Spot> sums_of(std::span<const Account> accounts) {
     for (std::size_t a = 0; a < accounts.size(); ++a) {
         for (std::size_t s = 0; s < accounts[a].stages.size(); ++s) {
             const AccountStage& stage = accounts[a].stages[s];
+            if (stage.records.size() < 2) continue;  // one operator is its own sum
             double flops = 0.0;
             double memory = 0.0;
             double seconds = 0.0;

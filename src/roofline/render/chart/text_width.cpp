@@ -37,7 +37,7 @@ double text_width(std::string_view text, double size, bool bold) {
         sum += character_width(text, at, bytes);
         at += bytes;
     }
-    return sum * size * generous * (bold ? 1.07 : 1.0) / 1000.0;
+    return sum * size * generous * (bold ? 1.13 : 1.0) / 1000.0;
 }
 
 std::size_t length_of(std::string_view text) {

@@ -7,7 +7,7 @@ namespace roofline::render::chart {
 std::string_view style_sheet() {
     return R"(text{font-family:"Helvetica Neue",Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;font-size:12px;fill:#1b1f24}
 .title{font-size:19px;font-weight:bold}.subtitle{font-size:13px;fill:#57606a}.axis-name{fill:#57606a}.small{font-size:11px}.note{font-size:11px;fill:#57606a}
-.strong{font-weight:bold}.soft{fill:#57606a}.inverse{fill:#fff}
+.strong{font-weight:bold}.soft{fill:#57606a}.inverse{fill:#fff}.on-light{fill:#1b1f24}
 .paper{fill:#fff}.plot{fill:#fbfcfd}
 .grid{stroke:#e3e7eb;stroke-width:1;fill:none}.grid-minor{stroke:#eff2f4;stroke-width:1;fill:none}.axis{stroke:#57606a;stroke-width:1;fill:none}
 .halo{stroke:#fff;stroke-width:3.5px;stroke-linejoin:round;paint-order:stroke}
@@ -36,6 +36,10 @@ std::string_view group_class(Group group) {
     static constexpr std::array<std::string_view, group_count> classes = {
         "g-attention", "g-ffn", "g-moe", "g-embedding", "g-head", "g-norm", "g-communication", "g-other"};
     return classes[index(group)];
+}
+
+std::string_view words_on(Group group) {
+    return group == Group::norm || group == Group::communication ? "on-light" : "inverse";
 }
 
 std::string_view series_class(std::size_t number) {

@@ -13,6 +13,8 @@ std::string_view style_sheet();
 
 /// "g-attention"; a class of the style sheet.
 std::string_view group_class(Group group);
+/// The class of words that stand on that colour: white on the dark ones.
+std::string_view words_on(Group group);
 
 /// Classes of things told apart by number: reports, devices, series. Eight, then from the beginning.
 std::string_view series_class(std::size_t number);

@@ -112,11 +112,12 @@ std::string throughput_latency_chart(const std::vector<LoadCurve>& curves, const
                                     point.bound.empty() ? "" : ", held back by ", point.bound,
                                     point.fits ? "" : "\ndoes not fit in memory"));
             svg.circle({0.0, 0.0}, 4.0, point.fits ? fmt::format("mark fill {}", colour) : "mark g-other hollow");
-            if (point.compute_bound && !turned) draw_mark(svg, Shape::diamond, 8.0, "whole");
+            const bool turns = point.compute_bound && !turned;
+            if (turns) draw_mark(svg, Shape::diamond, 8.0, "whole");
             svg.close();
             turned = turned || point.compute_bound;
             if (point.fits) last = &point;
-            labels.push_back({at, 5.0, grouped(point.along), small_size, point.fits ? 1.0 : 0.5, false});
+            labels.push_back({at, turns ? 11.0 : 5.0, grouped(point.along), small_size, point.fits ? 1.0 : 0.5, false});
         }
         if (last != nullptr && any_beyond) {
             const Point at = frame.at(last->seconds, last->rate);

@@ -84,10 +84,11 @@ void draw_bar(Svg& svg, const Bar& bar, double left, double right, double top) {
         // The last part of a name says most: attention.qkv in a bar of attention.
         const std::string word = name.substr(name.rfind('.') == std::string::npos ? 0 : name.rfind('.') + 1);
         if (text_width(word, small_size) + 8.0 <= end - x) {
-            svg.text({(x + end) / 2.0, top + bar_height / 2.0 - 3.0}, word,
-                     piece.record != nullptr ? "small inverse" : "small", Anchor::middle);
-            svg.text({(x + end) / 2.0, top + bar_height / 2.0 + 12.0}, percent(piece.seconds / bar.seconds),
-                     piece.record != nullptr ? "small inverse" : "small", Anchor::middle);
+            const std::string classes =
+                piece.record != nullptr ? fmt::format("small {}", words_on(piece.record->group)) : "small";
+            svg.text({(x + end) / 2.0, top + bar_height / 2.0 - 3.0}, word, classes, Anchor::middle);
+            svg.text({(x + end) / 2.0, top + bar_height / 2.0 + 12.0}, percent(piece.seconds / bar.seconds), classes,
+                     Anchor::middle);
         }
         svg.close();
         x = end;

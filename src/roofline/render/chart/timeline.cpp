@@ -105,7 +105,8 @@ std::string timeline_chart(std::vector<TimelineEvent> events, const std::vector<
         const std::string word =
             event.name.substr(event.name.rfind('.') == std::string::npos ? 0 : event.name.rfind('.') + 1);
         if (text_width(word, small_size) + 6.0 <= to - from)
-            svg.text({(from + to) / 2.0, y + row / 2.0 + 4.0}, word, "small inverse", Anchor::middle);
+            svg.text({(from + to) / 2.0, y + row / 2.0 + 4.0}, word, fmt::format("small {}", words_on(event.group)),
+                     Anchor::middle);
     }
     svg.close();
     for (int lane = 0; lane <= most; ++lane) {

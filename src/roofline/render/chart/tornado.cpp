@@ -16,8 +16,10 @@ std::string tornado_chart(std::vector<TornadoBar> bars, const std::string& title
     constexpr double width = 960.0;
     constexpr double row = 28.0;
     constexpr double left = 300.0;
-    std::stable_sort(bars.begin(), bars.end(),
-                     [](const TornadoBar& a, const TornadoBar& b) { return a.gain > b.gain; });
+    std::stable_sort(bars.begin(), bars.end(), [](const TornadoBar& a, const TornadoBar& b) {
+        if (a.instead.empty() != b.instead.empty()) return a.instead.empty();
+        return a.gain > b.gain;
+    });
     double most = 1.25;
     double least = 1.0;
     for (const TornadoBar& bar : bars) {
@@ -25,7 +27,7 @@ std::string tornado_chart(std::vector<TornadoBar> bars, const std::string& title
         least = std::min(least, bar.gain);
     }
     const double height = 112.0 + row * static_cast<double>(std::max<std::size_t>(1, bars.size()));
-    Svg svg(width, height, title, fmt::format("{} resources by what twice as much of each would buy", bars.size()));
+    Svg svg(width, height, title, fmt::format("{} changes by what each would buy", bars.size()));
     const double top = draw_heading(svg, title, {subtitle}) + 8.0;
     const Scale x{least, most, left, width - 90.0, false};
     const double bottom = top + row * static_cast<double>(bars.size());
@@ -41,8 +43,12 @@ std::string tornado_chart(std::vector<TornadoBar> bars, const std::string& title
                  bar.gain > 1.005 ? "label-text" : "soft", Anchor::end);
         svg.rectangle({std::min(zero, end), y + 5.0, std::max(zero, end), y + row - 5.0},
                       bar.gain >= 1.0 ? "bar good" : "bar bad",
-                      fmt::format("twice as much {}: {:.2f} times{}{}", bar.name, bar.gain,
-                                  bar.note.empty() ? "" : "\n", bar.note));
+                      fmt::format("{}: {:.2f} times{}{}", bar.name, bar.gain, bar.note.empty() ? "" : "\n", bar.note));
+        if (!bar.instead.empty()) {
+            svg.text({zero + 8.0, y + row / 2.0 + 4.0}, shortened(bar.instead, width - zero - 32.0, text_size), "soft");
+            y += row;
+            continue;
+        }
         svg.text({std::max(zero, end) + 8.0, y + row / 2.0 + 4.0},
                  bar.gain > 1.0005 || bar.gain < 0.9995 ? fmt::format("{:.2f}x", bar.gain) : "nothing",
                  bar.gain > 1.005 ? "strong" : "soft");

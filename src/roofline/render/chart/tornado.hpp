@@ -1,4 +1,4 @@
-// What doubling each resource of the machine would buy, the best first.
+// What each of several changes would buy, the best first: twice as much of a resource, a move of `advise`.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@ namespace roofline::render::chart {
 
 struct TornadoBar {
     std::string name;
-    double gain = 1.0;  // so many times better with twice as much
+    double gain = 1.0;  // so many times better with it
     std::string note;
+    std::string instead = {};  // of the number: why there is none
 };
 
 /// As SVG.

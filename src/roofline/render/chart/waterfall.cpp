@@ -16,17 +16,17 @@ std::string waterfall_chart(const std::vector<WaterfallStep>& steps, const std::
                             const std::string& subtitle) {
     constexpr double width = 960.0;
     constexpr double row = 40.0;
-    constexpr double left = 330.0;
+    constexpr double left = 300.0;  // as in the tornado, which stands below it
     double most = 0.0;
     for (const WaterfallStep& step : steps) most = std::max(most, step.value);
     if (!(most > 0.0)) most = 1.0;
     const double height = 96.0 + row * static_cast<double>(steps.size() + 1);
     Svg svg(width, height, title, fmt::format("{} steps one after another", steps.empty() ? 0 : steps.size() - 1));
     const double top = draw_heading(svg, title, {subtitle}) + 8.0;
-    const Scale x{0.0, most, left, width - 110.0, false};
+    const Scale x{0.0, most, left, width - 140.0, false};
     double y = top;
     const auto name_row = [&](const std::string& name, const char* classes) {
-        svg.text({left - 12.0, y + row / 2.0 + 4.0}, shortened(name, left - 40.0, text_size), classes, Anchor::end);
+        svg.text({left - 10.0, y + row / 2.0 + 4.0}, shortened(name, left - 40.0, text_size), classes, Anchor::end);
     };
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const WaterfallStep& step = steps[i];
@@ -41,8 +41,8 @@ std::string waterfall_chart(const std::vector<WaterfallStep>& steps, const std::
             svg.rectangle({std::min(before, end), y + 7.0, std::max(before, end), y + row - 7.0},
                           better ? "bar good" : "bar bad", step.name + "\n" + step.text);
             const double change = steps[i - 1].value > 0.0 ? step.value / steps[i - 1].value - 1.0 : 0.0;
-            svg.text({std::max(before, end) + 8.0, y + row / 2.0 + 4.0}, fmt::format("{:+.0f}%", 100.0 * change),
-                     "soft");
+            svg.text({std::max(before, end) + 8.0, y + row / 2.0 + 4.0},
+                     fmt::format("{} ({:+.0f}%)", step.text, 100.0 * change), "soft");
         }
         name_row(step.name, "label-text");
         y += row;
