@@ -7,6 +7,12 @@
 namespace roofline::serve {
 namespace {
 
+/// The library lets five connections wait to be taken; whoever comes sixth at once would try again a second later.
+class Server : public httplib::Server {
+  public:
+    void let_wait(int connections) { ::listen(svr_sock_, connections); }
+};
+
 class Library : public Http {
   public:
     explicit Library(HttpSettings settings) : settings_(std::move(settings)) {
@@ -14,7 +20,8 @@ class Library : public Http {
         http_.set_payload_max_length(settings_.largest_request);
         http_.set_read_timeout(10, 0);
         http_.set_write_timeout(10, 0);
-        http_.set_keep_alive_max_count(1'000'000);
+        // A connection has a thread; after so many requests it makes room for one that waits.
+        http_.set_keep_alive_max_count(1'000);
         http_.set_keep_alive_timeout(5);
         http_.set_tcp_nodelay(true);
         // The library would share a port with whoever has it; we want to be told.
@@ -42,8 +49,11 @@ class Library : public Http {
     }
 
     int bind() override {
-        if (settings_.port == 0) return http_.bind_to_any_port(settings_.host);
-        return http_.bind_to_port(settings_.host, settings_.port) ? settings_.port : -1;
+        const int port = settings_.port == 0                                  ? http_.bind_to_any_port(settings_.host)
+                         : http_.bind_to_port(settings_.host, settings_.port) ? settings_.port
+                                                                              : -1;
+        if (port >= 0) http_.let_wait(1024);
+        return port;
     }
     void run() override { http_.listen_after_bind(); }
     void stop() override { http_.stop(); }
@@ -62,7 +72,7 @@ class Library : public Http {
     }
 
     HttpSettings settings_;
-    httplib::Server http_;
+    Server http_;
 };
 
 }  // namespace

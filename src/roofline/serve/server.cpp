@@ -9,6 +9,7 @@
 #include "roofline/ask/ask.hpp"
 #include "roofline/io/report_json.hpp"
 #include "roofline/io/tensors.hpp"
+#include "roofline/serve/desks.hpp"
 #include "roofline/serve/limits.hpp"
 
 namespace roofline::serve {
@@ -17,12 +18,17 @@ namespace {
 using io::Json;
 
 constexpr std::string_view root = "/api/v1/";
+constexpr int connections = 128;  // at once, a thread each that mostly waits for the other side
 constexpr std::array<std::string_view, 5> by_either = {"predict", "advise", "plan", "sweep", "explain"};
 
-/// Each thread that answers keeps what it has read: no two threads share anything that changes.
-ask::Memory& memory_of_this_thread() {
-    thread_local ask::Memory memory;
-    return memory;
+std::size_t processors() {
+    return std::max(1U, std::thread::hardware_concurrency());
+}
+
+/// Two more than there are processors: a plan that takes seconds must not keep all predictions waiting.
+Desks& desks() {
+    static Desks all(processors() + 2);
+    return all;
 }
 
 Reply refusal(int status, const std::string& text, int exit = 2) {
@@ -54,7 +60,8 @@ Reply reply_about(const Json& question, std::string_view verb, const ServerOptio
     }
     // Names of files may hold any bytes; they are replaced rather than fallen over.
     const std::string text = question.dump(-1, ' ', false, Json::error_handler_t::replace);
-    ask::Answer answered = ask::answer(text, memory_of_this_thread(), options.now ? options.now() : std::string());
+    Desks::Held desk(desks());
+    ask::Answer answered = ask::answer(text, desk.memory(), options.now ? options.now() : std::string());
     return {status_of(answered.exit), "application/json", std::move(answered.text), false};
 }
 
@@ -116,8 +123,7 @@ Result<int> Server::bind() {
     settings.host = options_.host;
     settings.port = options_.port;
     settings.largest_request = options_.largest_request;
-    const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    settings.threads = options_.threads > 0 ? options_.threads : std::max(8, 2 * cores);
+    settings.threads = options_.threads > 0 ? options_.threads : connections;
     settings.headers = {
         {"Content-Security-Policy",
          fmt::format("default-src 'none'; script-src {} 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data: "

@@ -26,7 +26,7 @@ namespace roofline::serve {
 struct ServerOptions {
     std::string host = "127.0.0.1";
     int port = 8080;  // 0: any that is free
-    int threads = 0;  // 0: as many as there are cores, and a few more that wait for slow readers
+    int threads = 0;  // connections at once; 0: 128. How many answers are computed at once: desks.hpp
     std::size_t largest_request = 16U << 20U;
     /// Measures this machine and gives the device as JSON. Empty: not allowed.
     std::function<Result<std::string>()> measure;

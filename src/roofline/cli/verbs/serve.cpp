@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <malloc.h>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <unistd.h>
 
@@ -34,6 +36,11 @@ void open_browser(const std::string& address) {
 }
 
 Result<int> run(const Options& options) {
+#ifdef __GLIBC__
+    // A thread for each connection, and only a few that compute: a heap for each of them would only spread what is
+    // kept.
+    ::mallopt(M_ARENA_MAX, 4);
+#endif
     serve::ServerOptions asked;
     asked.host = options.host;
     const auto port = parse_whole("--port", options.port, 0.0, 65535.0);
@@ -50,6 +57,8 @@ Result<int> run(const Options& options) {
         std::error_code error;
         const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
         asked.measure = [self]() -> Result<std::string> {
+            static std::mutex one_at_a_time;  // two at once would measure each other
+            const std::lock_guard lock(one_at_a_time);
             std::string text;
             FILE* pipe = ::popen(fmt::format("'{}' measure --quick --format json 2>/dev/null", self).c_str(), "r");
             if (pipe == nullptr) return fail("measure: cannot be started");
@@ -96,7 +105,7 @@ void serve_verb(Program& program) {
         ->capture_default_str()
         ->type_name("ADDRESS");
     verb->add_option("--port", options->port, "Port; 0: any that is free")->capture_default_str()->type_name("N");
-    verb->add_option("-t,--threads", options->threads, "Threads that answer (default: by the cores)")->type_name("N");
+    verb->add_option("-t,--threads", options->threads, "Connections at once (default: 128)")->type_name("N");
     verb->add_flag("--open", options->open, "Open it in the browser");
     verb->add_flag("--allow-measure", options->allow_measure, "Let anyone who can reach it measure this machine");
     verb->callback([&program, options] { program.action = [options] { return run(*options); }; });
