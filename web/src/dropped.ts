@@ -1,7 +1,6 @@
 // Files that are dropped on the page: models (config.json, the headers of GGUF and safetensors), devices, and reports.
 // Of files that may have hundreds of gigabytes only the beginning is read, and nothing leaves the browser.
 import { failed } from './core/engine';
-import type { Report } from './core/report';
 import { request } from './question';
 import type { PageState } from './state.svelte';
 
@@ -32,6 +31,7 @@ export async function take_files(page: PageState, files: File[]): Promise<void> 
             page.said = problem;
         }
     }
+    ++page.brought_count;
 }
 
 async function take(page: PageState, file: File, with_config: boolean): Promise<string> {
@@ -120,10 +120,7 @@ async function take_binary(page: PageState, file: File): Promise<string> {
 }
 
 function take_report(page: PageState, name: string, text: string): string {
-    const account = page.engine?.ask<Report>({ verb: 'account', options: { report: name }, files: { [name]: text } });
-    if (!account) return '';
-    if (failed(account)) return account.error.text;
-    page.imported = [...page.imported, { title: account.title || name, report: account }];
-    page.said = `${name} is on the chart`;
-    return '';
+    const problem = page.import_report(name, text);
+    if (!problem) page.said = `${name} is on the chart`;
+    return problem;
 }

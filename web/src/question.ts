@@ -50,7 +50,28 @@ export interface Brought {
     binaries: { [name: string]: { base64: string; size: number } };
 }
 
-/// Only the files that the question names travel with it.
+/// The files a question needs: those it names, and what lies beside a config: how it was quantised, and how large its
+/// weights really are.
+export function files_of(question: Question, brought: Brought): Brought {
+    const needed: Brought = { files: {}, binaries: {} };
+    for (const name of [question.options['model'], question.options['device']]) {
+        if (name === undefined) continue;
+        const file = brought.files[name];
+        const binary = brought.binaries[name];
+        if (file !== undefined) needed.files[name] = file;
+        if (binary !== undefined) needed.binaries[name] = binary;
+    }
+    if (question.options['model'] === 'config.json' && brought.files['config.json'] !== undefined) {
+        const quantisation = brought.files['hf_quant_config.json'];
+        if (quantisation !== undefined) needed.files['hf_quant_config.json'] = quantisation;
+        for (const [name, binary] of Object.entries(brought.binaries)) {
+            if (name.endsWith('.safetensors')) needed.binaries[name] = binary;
+        }
+    }
+    return needed;
+}
+
+/// Only the files that the question needs travel with it.
 export function request(verb: string, question: Question, brought?: Brought, more: Record<string, string> = {}): Request {
     const options: Request['options'] = {};
     for (const [key, value] of Object.entries({ ...question.options, ...more })) {
@@ -59,20 +80,10 @@ export function request(verb: string, question: Question, brought?: Brought, mor
     const changed = settings(question);
     if (changed.length > 0) options['set'] = changed;
     const asked: Request = { verb, options };
-    for (const name of [question.options['model'], question.options['device']]) {
-        if (name === undefined || !brought) continue;
-        const file = brought.files[name];
-        const binary = brought.binaries[name];
-        if (file !== undefined) (asked.files ??= {})[name] = file;
-        if (binary !== undefined) (asked.binaries ??= {})[name] = binary;
-    }
-    // What lies beside a config: how it was quantised, and how large its weights really are.
-    if (brought && question.options['model'] === 'config.json' && brought.files['config.json'] !== undefined) {
-        const quantisation = brought.files['hf_quant_config.json'];
-        if (quantisation !== undefined) asked.files = { ...asked.files, 'hf_quant_config.json': quantisation };
-        for (const [name, binary] of Object.entries(brought.binaries)) {
-            if (name.endsWith('.safetensors')) asked.binaries = { ...asked.binaries, [name]: binary };
-        }
+    if (brought) {
+        const { files, binaries } = files_of(question, brought);
+        if (Object.keys(files).length > 0) asked.files = files;
+        if (Object.keys(binaries).length > 0) asked.binaries = binaries;
     }
     return asked;
 }
@@ -127,7 +138,7 @@ export function fragment(question: Question): string {
 }
 
 /// Keys that say how the page looks, not what is asked.
-export const view_keys = new Set(['vs', 'view', 'pin', 'show', 'stage', 'tour', 'theme']);
+export const view_keys = new Set(['vs', 'view', 'pin', 'show', 'stage', 'tour', 'theme', 'files']);
 
 export function read_fragment(text: string): Question | undefined {
     const fields = new URLSearchParams(text);

@@ -1,9 +1,10 @@
 // What the page knows, in one place: the question, its answer, what is compared with it and how it is looked at.
 import type { View, Shown } from './chart/picture';
+import { nothing, pack, unpack_files, type Carried } from './carried';
 import { Engine, failed } from './core/engine';
 import type { Advice, DeviceJson, Report } from './core/report';
 import {
-    apply_flags, copy, first_question, fragment, put, put_setting, read_fragment, request, title, view_keys,
+    apply_flags, copy, files_of, first_question, fragment, put, put_setting, read_fragment, request, title, view_keys,
     type Brought, type Question,
 } from './question';
 
@@ -14,6 +15,8 @@ export interface Scenario {
 
 export interface Imported {
     title: string;
+    name: string;
+    text: string; // as it was dropped
     report: Report; // an account has a device, stages and records; the rest of a report may be missing
 }
 
@@ -23,6 +26,7 @@ export class PageState {
     engine = $state.raw<Engine | undefined>(undefined);
     question = $state<Question>(first_question());
     report = $state.raw<Report | undefined>(undefined);
+    settled = $state.raw<Report | undefined>(undefined); // the same once the hand rests: for what takes longer than a frame to show
     problem = $state('');
     took_ms = $state(0);
     advice = $state.raw<Advice | undefined>(undefined);
@@ -31,6 +35,9 @@ export class PageState {
     compared = $state.raw<Scenario[]>([]);
     imported = $state.raw<Imported[]>([]);
     brought: Brought = { files: {}, binaries: {} };
+    brought_count = $state(0); // goes up with every file: `brought` itself is too large to be watched
+    packed = $state(''); // the files of what is seen, for the link
+    left_out = $state.raw<string[]>([]); // files that are too large for it
     own_models = $state.raw<string[]>([]);
     own_devices = $state.raw<string[]>([]);
     models = $state.raw<{ name: string; title: string }[]>([]);
@@ -44,23 +51,28 @@ export class PageState {
     said = $state(''); // for screen readers and the line at the bottom
 
     async start(): Promise<void> {
-        this.read_link(location.hash.slice(1));
         const engine = await Engine.start();
+        await this.read_link(location.hash.slice(1));
         const models = engine.ask<{ names?: string[] }>({ verb: 'models' });
         if (!failed(models)) this.models = (models.names ?? []).map((name) => ({ name, title: name }));
         const devices = engine.ask<{ devices: DeviceJson[] }>({ verb: 'devices' });
         if (!failed(devices)) this.devices = devices.devices.map(({ name, title, vendor }) => ({ name, title, vendor }));
         this.engine = engine;
+        this.take_reports();
         this.compared = this.waiting_comparisons.flatMap((question) => this.answered(question) ?? []);
     }
 
     private asked = 0;
+    private settling: ReturnType<typeof setTimeout> | undefined;
     private waiting_comparisons: Question[] = [];
+    private waiting_reports: [name: string, text: string][] = [];
 
-    read_link(text: string): void {
+    async read_link(text: string): Promise<void> {
+        const fields = new URLSearchParams(text);
+        const files = fields.get('files') ?? '';
+        if (files !== this.packed) await this.take_carried(files);
         const question = read_fragment(text);
         if (question) this.question = question;
-        const fields = new URLSearchParams(text);
         const numbers = (fields.get('view') ?? '').split(',').map(Number);
         const [left = 0, right = 0, low = 0, high = 0] = numbers;
         this.view = numbers.length === 4 && left > 0 && right > left && low > 0 && high > low && Number.isFinite(right * high)
@@ -72,10 +84,68 @@ export class PageState {
         const stage = fields.get('stage');
         this.stage = stage === 'prefill' || stage === 'decode' ? stage : 'both';
         this.waiting_comparisons = fields.getAll('vs').slice(0, most_compared).flatMap((one) => read_fragment(one) ?? []);
-        if (this.engine) this.compared = this.waiting_comparisons.flatMap((one) => this.answered(one) ?? []);
+        if (!this.engine) return;
+        this.take_reports();
+        this.compared = this.waiting_comparisons.flatMap((one) => this.answered(one) ?? []);
     }
 
-    /// The fragment of a link that shows what is seen now. Files that were dropped here are not in it.
+    /// What a link brings along is as if it had been dropped here.
+    private async take_carried(files: string): Promise<void> {
+        let carried: Carried = nothing();
+        try {
+            if (files) carried = await unpack_files(files);
+        } catch (error) {
+            this.said = `The files of this link cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+        }
+        Object.assign(this.brought.files, carried.files);
+        Object.assign(this.brought.binaries, carried.binaries);
+        const is_device = (text: string) => /"schema":"roofline\.device\//.test(text);
+        const texts = Object.entries(carried.files).filter(([name]) => name !== 'hf_quant_config.json');
+        const shards = (name: string) => name.endsWith('.safetensors');
+        this.own_devices = [...new Set([...this.own_devices, ...texts.filter(([, text]) => is_device(text)).map(([name]) => name)])];
+        this.own_models = [...new Set([
+            ...this.own_models, ...texts.filter(([, text]) => !is_device(text)).map(([name]) => name),
+            ...Object.keys(carried.binaries).filter((name) => !shards(name)),
+        ])];
+        this.waiting_reports = Object.entries(carried.reports);
+        this.packed = files;
+        ++this.brought_count;
+    }
+
+    private take_reports(): void {
+        for (const [name, text] of this.waiting_reports) this.import_report(name, text);
+        this.waiting_reports = [];
+    }
+
+    /// Puts a report on the chart; what is wrong with it, or nothing.
+    import_report(name: string, text: string): string {
+        const account = this.engine?.ask<Report>({ verb: 'account', options: { report: name }, files: { [name]: text } });
+        if (!account) return '';
+        if (failed(account)) return account.error.text;
+        if (this.imported.some((one) => one.name === name && one.text === text)) return '';
+        this.imported = [...this.imported, { title: account.title || name, name, text, report: account }];
+        return '';
+    }
+
+    private pack_number = 0;
+
+    /// Packs the files of all that is seen. What they are is known at once, how small they become a moment later.
+    async pack_files(): Promise<void> {
+        const number = ++this.pack_number;
+        const carried = nothing();
+        for (const question of [this.question, ...this.compared.map((one) => one.question)]) {
+            const needed = files_of(question, this.brought);
+            Object.assign(carried.files, needed.files);
+            Object.assign(carried.binaries, needed.binaries);
+        }
+        this.imported.forEach(({ name, text }, i) => (carried.reports[carried.reports[name] === undefined ? name : `${name} ${i}`] = text));
+        const { text, left_out } = await pack(carried);
+        if (number !== this.pack_number) return;
+        this.packed = text;
+        this.left_out = left_out;
+    }
+
+    /// The fragment of a link that shows what is seen now, with the files that were dropped here where they are small.
     get link(): string {
         const fields = new URLSearchParams();
         for (const scenario of this.compared) fields.append('vs', fragment(scenario.question));
@@ -86,6 +156,7 @@ export class PageState {
         if (this.pinned) fields.set('pin', this.pinned);
         if (this.shown !== 'expected') fields.set('show', this.shown);
         if (this.stage !== 'both') fields.set('stage', this.stage);
+        if (this.packed) fields.set('files', this.packed);
         const more = fields.toString();
         return fragment(this.question) + (more ? `&${more}` : '');
     }
@@ -106,6 +177,9 @@ export class PageState {
         } else {
             this.problem = '';
             this.report = report;
+            clearTimeout(this.settling);
+            if (this.settled) this.settling = setTimeout(() => (this.settled = report), 200);
+            else this.settled = report;
         }
         // The first answer also reads the constants; it says nothing about the next ones.
         this.took_ms = first ? 0 : performance.now() - before;
