@@ -28,6 +28,25 @@ TEST(Nsys, ReadsKernelsCopiesAndRanges) {
     EXPECT_EQ(std::llround(stream.idle.value * 1e9), std::llround(stream.wall.value * 1e9) - 32'000);
 }
 
+// data/nsys_old.sqlite: an export without textId and graphNodeId, calls of the driver in a table of their own, a mark
+// with an end of zero, and a graph that was traced whole: one kernel of 3 us, then the graph's 10 us.
+TEST(Nsys, ReadsOldExportsAndGraphsThatWereTracedWhole) {
+    auto input = open_input(ROOFLINE_SOURCE_DIR "/tests/analyze/data/nsys_old.sqlite");
+    ASSERT_TRUE(input) << input.error().text;
+    const auto analysis = analyze(*input, {});
+    if (!analysis && analysis.error().unavailable) GTEST_SKIP() << analysis.error().text;
+    ASSERT_TRUE(analysis) << analysis.error().text;
+    EXPECT_EQ(std::llround(analysis->kernel_time.value * 1e9), 13'000);
+    EXPECT_EQ(analysis->account.device.name, "h200-sxm");
+    ASSERT_EQ(analysis->steps.size(), 2U);
+    EXPECT_EQ(analysis->steps[1].name, "decode_1");
+    EXPECT_EQ(analysis->steps[1].graph_kernels, 1.0);
+    bool said = false;
+    for (const std::string& note : analysis->account.notes)
+        said = said || note.find("--cuda-graph-trace=node") != std::string::npos;
+    EXPECT_TRUE(said);
+}
+
 TEST(Nsys, ADatabaseOfSomethingElseIsOneLine) {
     Input input = Input::from_memory("packed", std::string("SQLite format 3\0 and more", 25));
     const auto analysis = analyze(input, {});

@@ -1,82 +1,23 @@
-// A database with one table, `sweep`. SQLite's library is loaded when it is needed: its interface has been the same for
-// twenty years, so the few calls are declared here and the program builds and starts without it.
+// A database with one table, `sweep`. SQLite's library is loaded when it is needed (analyze/sqlite.hpp).
 //
 // A new database is written beside its place and moved there at the end, finished or stopped, so that nobody sees half
 // of one. One that is taken up again is changed in one transaction, for which SQLite itself vouches.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <dlfcn.h>
-#include <type_traits>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "roofline/analyze/sqlite.hpp"
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/sweep/sinks.hpp"
 
 namespace roofline::cli {
 namespace {
 
-struct Database;
-struct Statement;
-
-constexpr int sqlite_ok = 0;
-constexpr int sqlite_row = 100;
-constexpr int sqlite_done = 101;
-constexpr int open_to_read_and_write = 0x2;
-constexpr int open_to_create = 0x4;
-
-struct Library {
-    int (*open_v2)(const char*, Database**, int, const char*) = nullptr;
-    int (*close)(Database*) = nullptr;
-    int (*exec)(Database*, const char*, int (*)(void*, int, char**, char**), void*, char**) = nullptr;
-    int (*prepare_v2)(Database*, const char*, int, Statement**, const char**) = nullptr;
-    int (*bind_text)(Statement*, int, const char*, int, void (*)(void*)) = nullptr;
-    int (*bind_null)(Statement*, int) = nullptr;
-    int (*bind_int64)(Statement*, int, long long) = nullptr;
-    int (*step)(Statement*) = nullptr;
-    int (*reset)(Statement*) = nullptr;
-    int (*finalize)(Statement*) = nullptr;
-    long long (*column_int64)(Statement*, int) = nullptr;
-    const unsigned char* (*column_text)(Statement*, int) = nullptr;
-    const char* (*errmsg)(Database*) = nullptr;
-
-    static Result<Library> load() {
-        void* handle = nullptr;
-        for (const char* name : {"libsqlite3.so.0", "libsqlite3.so", "libsqlite3.dylib"}) {
-            handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-            if (handle != nullptr) break;
-        }
-        if (handle == nullptr) {
-            return std::unexpected(
-                Problem{"SQLite is not on this machine (Debian: apt-get install libsqlite3-0); CSV "
-                        "and JSONL need nothing",
-                        /*unavailable=*/true});
-        }
-        Library library;
-        bool all = true;
-        const auto find = [&](const char* name, auto& call) {
-            call = reinterpret_cast<std::remove_reference_t<decltype(call)>>(::dlsym(handle, name));
-            all = all && call != nullptr;
-        };
-        find("sqlite3_open_v2", library.open_v2);
-        find("sqlite3_close", library.close);
-        find("sqlite3_exec", library.exec);
-        find("sqlite3_prepare_v2", library.prepare_v2);
-        find("sqlite3_bind_text", library.bind_text);
-        find("sqlite3_bind_null", library.bind_null);
-        find("sqlite3_bind_int64", library.bind_int64);
-        find("sqlite3_step", library.step);
-        find("sqlite3_reset", library.reset);
-        find("sqlite3_finalize", library.finalize);
-        find("sqlite3_column_int64", library.column_int64);
-        find("sqlite3_column_text", library.column_text);
-        find("sqlite3_errmsg", library.errmsg);
-        if (!all) return fail("libsqlite3: is too old");
-        return library;
-    }
-};
+using sqlite::Library;
+using sqlite::Statement;
 
 std::string identifier(std::string_view name) {
     std::string text = "\"";
@@ -124,8 +65,8 @@ class SqliteFile final : public Sink {
         const bool anew = overwrite || !exists(path_);
         if (anew) temporary_ = fmt::format("{}.{}.part", path_, ::getpid());
         const std::string& place = anew ? temporary_ : path_;
-        const int how = open_to_read_and_write | (anew ? open_to_create : 0);
-        if (sqlite_.open_v2(place.c_str(), &database_, how, nullptr) != sqlite_ok) return problem();
+        const int how = sqlite::open_to_read_and_write | (anew ? sqlite::open_to_create : 0);
+        if (sqlite_.open_v2(place.c_str(), &database_, how, nullptr) != sqlite::ok) return problem();
         if (anew) {
             // Nobody else sees this file, and it is of no use half written.
             if (auto done = execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF"); !done) return done;
@@ -155,7 +96,7 @@ class SqliteFile final : public Sink {
         insert_ = nullptr;
         const int closed = sqlite_.close(database_);
         database_ = nullptr;
-        if (closed != sqlite_ok) return fail(fmt::format("{}: cannot be closed", path_));
+        if (closed != sqlite::ok) return fail(fmt::format("{}: cannot be closed", path_));
         if (temporary_.empty()) return {};
         if (std::rename(temporary_.c_str(), path_.c_str()) != 0)
             return fail(fmt::format("{}: cannot be written", path_));
@@ -176,7 +117,7 @@ class SqliteFile final : public Sink {
         return fail(fmt::format("{}: {} (--overwrite starts anew)", path_, why));
     }
     Result<void> execute(const std::string& statements) {
-        if (sqlite_.exec(database_, statements.c_str(), nullptr, nullptr, nullptr) != sqlite_ok) return problem();
+        if (sqlite_.exec(database_, statements.c_str(), nullptr, nullptr, nullptr) != sqlite::ok) return problem();
         return {};
     }
 
@@ -192,7 +133,7 @@ class SqliteFile final : public Sink {
         std::string text = fmt::format("INSERT INTO {} VALUES (?", name);
         for (std::size_t i = 0; i < columns_.size(); ++i) text += ", ?";
         text += ")";
-        if (sqlite_.prepare_v2(database_, text.c_str(), -1, statement, nullptr) != sqlite_ok) return problem();
+        if (sqlite_.prepare_v2(database_, text.c_str(), -1, statement, nullptr) != sqlite::ok) return problem();
         return {};
     }
 
@@ -213,15 +154,15 @@ class SqliteFile final : public Sink {
             }
             cells.remove_prefix(std::min(cells.size(), all.size() + 1));
         }
-        if (sqlite_.step(statement) != sqlite_done) return problem();
+        if (sqlite_.step(statement) != sqlite::done) return problem();
         sqlite_.reset(statement);
         return {};
     }
 
     Result<long long> number(const std::string& query) {
         Statement* statement = nullptr;
-        if (sqlite_.prepare_v2(database_, query.c_str(), -1, &statement, nullptr) != sqlite_ok) return problem();
-        const bool there = sqlite_.step(statement) == sqlite_row;
+        if (sqlite_.prepare_v2(database_, query.c_str(), -1, &statement, nullptr) != sqlite::ok) return problem();
+        const bool there = sqlite_.step(statement) == sqlite::row;
         const long long value = there ? sqlite_.column_int64(statement, 0) : 0;
         sqlite_.finalize(statement);
         return value;
@@ -273,7 +214,7 @@ class SqliteFile final : public Sink {
     RowRange rows_;
     std::vector<Column> columns_;
     int identity_ = 0;
-    Database* database_ = nullptr;
+    sqlite::Database* database_ = nullptr;
     Statement* insert_ = nullptr;
     std::size_t kept_ = 0;
     std::size_t written_ = 0;
@@ -285,7 +226,9 @@ Result<std::unique_ptr<Sink>> sqlite_sink(const std::string& path, const ask::Ro
                                           bool overwrite) {
     if (is_folder(path)) return fail(fmt::format("{}: is a folder, expected a file name", path));
     const auto library = Library::load();
-    if (!library) return std::unexpected(library.error());
+    if (!library)
+        return std::unexpected(
+            Problem{library.error().text + "; CSV and JSONL need nothing", library.error().unavailable});
     auto sink = std::make_unique<SqliteFile>(*library, path, layout, rows);
     if (auto done = sink->open(overwrite); !done) return std::unexpected(done.error());
     return sink;
