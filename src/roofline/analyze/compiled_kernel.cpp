@@ -39,10 +39,9 @@ std::optional<Effort> template_product(const Call& call) {
             for (const bool turned : {true, false}) {
                 const double inner = at(weight, turned ? 1 : 0);
                 const double columns = at(weight, turned ? 0 : 1);
-                const double rows = elements(*given[x].tensor) / std::max(1.0, inner);
-                if (inner == 0.0 || at(*given[x].tensor, -1) != inner || rows * columns != elements(*out.tensor) ||
-                    at(*out.tensor, -1) != columns)
-                    continue;
+                if (inner == 0.0 || columns == 0.0 || at(*out.tensor, -1) != columns) continue;
+                const double rows = elements(*out.tensor) / columns;
+                if (elements(*given[x].tensor) != rows * inner) continue;
                 return product({rows, columns, inner, 1.0}, call.type(given[x].index), call.bytes(given[w].index),
                                call.all_bytes() - call.bytes(given[w].index));
             }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "roofline/analyze/access_words.hpp"
+#include "roofline/analyze/counters_join.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/render/numbers.hpp"
 
@@ -313,6 +314,10 @@ Result<Analysis> analysis_of(const std::vector<Counters>& launches, const Option
         "them");
     analysis.account.notes.push_back(
         "bytes are those that really moved, so limit is the time of this traffic: fewer bytes would lower it");
+    std::vector<LaunchSpan> spans;
+    for (const Step& step : steps) spans.push_back({step.begin, step.end, step.name});
+    if (auto joined = join_counters(launches, spans, options, analysis); !joined)
+        return std::unexpected(joined.error());
     analysis.streams.push_back(stream);
     analysis.counted_bytes = true;
     analysis.kernel_time = stream.wall;

@@ -163,7 +163,7 @@ void measure_time(const Timeline& timeline, const Items& items, const Steps& ste
     }
 }
 
-void list_steps(const Items& items, const Steps& steps, Span whole, Analysis& analysis) {
+void list_steps(const Timeline& timeline, const Items& items, const Steps& steps, Span whole, Analysis& analysis) {
     for (const Step& step : steps.all) {
         StepTime time;
         time.stage = steps.stages[step.stage].name;
@@ -173,7 +173,8 @@ void list_steps(const Items& items, const Steps& steps, Span whole, Analysis& an
         std::int64_t busy = 0;
         for (const std::uint32_t i : step.items) {
             busy += items.all[i].time;
-            time.kernels += items.all[i].ran == Ran::kernel ? static_cast<double>(items.all[i].count) : 0.0;
+            const double count = timeline.host_runs_operators ? 1.0 : static_cast<double>(items.all[i].count);
+            time.kernels += items.all[i].ran == Ran::kernel ? count : 0.0;
         }
         for (const std::uint32_t i : step.items) {
             if (items.all[i].in_graph) time.graph_kernels += static_cast<double>(items.all[i].count);
@@ -255,7 +256,7 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
         finish_stage(analysis.by_operator[i], analysis.time_went[i], device, false);
         finish_stage(analysis.by_kernel[i], analysis.time_went[i], device, false);
     }
-    list_steps(items, steps, whole, analysis);
+    list_steps(timeline, items, steps, whole, analysis);
     keep_timelines(timeline, items, steps, analysis);
     analysis.streams = stream_times(timeline, items, whole);
     count_explained(timeline, items, analysis);
@@ -275,7 +276,9 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
             analysis.inferred.push_back(steps.roles[item.role]);
         }
     }
-    if (timeline.any_shapes && analysis.explained_time / analysis.kernel_time < 0.5 && !options.model) {
+    const bool in_graphs = std::any_of(analysis.steps.begin(), analysis.steps.end(),
+                                       [](const StepTime& step) { return step.graph_kernels > 0.0; });
+    if (timeline.any_shapes && analysis.explained_time / analysis.kernel_time < 0.5 && !options.model && in_graphs) {
         analysis.account.notes.emplace_back(
             "most kernels ran inside CUDA graphs, which carry no shapes: name what ran with --model to have them "
             "explained "

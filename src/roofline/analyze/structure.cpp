@@ -43,8 +43,12 @@ std::vector<Region> attention_cores(std::span<const Piece> pieces) {
             const std::size_t floor = cores.empty() ? 0 : cores.back().end;
             std::size_t before = i;
             while (before > floor && !is_product(before)) --before;
+            // Some runtimes project the values only when the scores are done: one product may stand in between.
             std::size_t after = i;
-            while (after < pieces.size() && !is_product(after) && pieces[after].sort != Sort::product) ++after;
+            std::size_t passed = 0;
+            for (; after < pieces.size() && !is_product(after); ++after) {
+                if (pieces[after].sort == Sort::product && ++passed > 1) break;
+            }
             if (!is_product(before) || after == pieces.size() || !is_product(after)) continue;
             cores.push_back({before, after + 1});
         }
@@ -170,7 +174,10 @@ class Search {
                    : expands  ? "layers.attention.expand"
                               : "layers.attention.rotary");
         }
-        set_range(cores_[core].begin, cores_[core].end, "layers.attention.core");
+        for (std::size_t i = cores_[core].begin; i < cores_[core].end; ++i) {
+            const bool projects = pieces_[i].sort == Sort::product && pieces_[i].columns > 0.0;
+            set(i, projects ? "layers.attention.qkv" : "layers.attention.core");
+        }
 
         std::vector<std::size_t> rest = between_[core + 1];
         std::size_t head = pieces_.size();

@@ -11,10 +11,22 @@ double written(const Call& call) {
     return sum * bytes_of_type(call.signature().output_type);
 }
 
+/// A weight that was packed when the model was loaded is no input any more: what is written tells its width.
+std::optional<Effort> packed_matmul(const Call& call, const Tensor& a) {
+    if (call.signature().outputs.size() != 1) return std::nullopt;
+    const Tensor& out = call.signature().outputs.front();
+    const double inner = at(a, -1);
+    const double columns = at(out, -1);
+    if (inner == 0.0 || columns == 0.0 || elements(a) / inner != elements(out) / columns) return std::nullopt;
+    return product({elements(a) / inner, columns, inner, 1.0}, call.type(0), inner * columns * call.size(0),
+                   call.bytes(0) + written(call));
+}
+
 /// A [..., rows, inner] by B [inner, columns], or by as many B as there are A.
 std::optional<Effort> matmul(const Call& call) {
     const Tensor* a = call.tensor(0, 1);
     const Tensor* b = call.tensor(1, 2);
+    if (a != nullptr && call.signature().arguments.size() == 1) return packed_matmul(call, *a);
     if (a == nullptr || b == nullptr || at(*a, -1) != at(*b, -2) || at(*a, -1) == 0.0) return std::nullopt;
     const bool weight = b->dims.size() == 2;
     const double rows = elements(*a) / at(*a, -1);
@@ -28,12 +40,15 @@ std::optional<Effort> matmul(const Call& call) {
 std::optional<Effort> gemm(const Call& call) {
     const Tensor* a = call.tensor(0, 2);
     const Tensor* b = call.tensor(1, 2);
-    if (a == nullptr || b == nullptr || call.signature().outputs.size() != 1) return std::nullopt;
+    if (a == nullptr || call.signature().outputs.size() != 1) return std::nullopt;
     const Tensor& out = call.signature().outputs.front();
     const double rows = at(out, 0);
     if (rows == 0.0 || out.dims.size() != 2) return std::nullopt;
-    return product({rows, at(out, 1), elements(*a) / rows, 1.0}, call.type(0), call.bytes(1) + call.bytes(2),
-                   call.bytes(0) + written(call));
+    const Product sizes{rows, at(out, 1), elements(*a) / rows, 1.0};
+    // Packed when the model was loaded, a weight is no input any more; a bias is one of a single row.
+    const double weights =
+        b != nullptr ? call.bytes(1) + call.bytes(2) : sizes.inner * sizes.columns * call.size(0) + call.bytes(1);
+    return product(sizes, call.type(0), weights, call.bytes(0) + written(call));
 }
 
 /// Reads the rows it picks, not the table.
