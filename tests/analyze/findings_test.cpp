@@ -1,0 +1,146 @@
+// What recorded traces of other architectures and backends come to, each figure derived by hand, and findings on them.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "places.hpp"
+#include "roofline/analyze/format.hpp"
+#include "roofline/analyze/ranks.hpp"
+
+namespace roofline::analyze {
+namespace {
+
+Analysis analysis_of(const std::string& file) {
+    auto input = open_input(ROOFLINE_SOURCE_DIR "/tests/analyze/data/" + file + ".json.gz");
+    EXPECT_TRUE(input) << (input ? "" : input.error().text);
+    if (!input) return {};
+    auto analysis = analyze(*input, {});
+    EXPECT_TRUE(analysis) << (analysis ? "" : analysis.error().text);
+    return analysis ? std::move(*analysis) : Analysis{};
+}
+
+double flops_of(const std::vector<AccountStage>& stages, const std::string& begins) {
+    double sum = 0.0;
+    for (const AccountStage& stage : stages) {
+        for (const Record& record : stage.records)
+            sum += record.name.starts_with(begins) ? record.work.flops.value * stage.repetitions : 0.0;
+    }
+    return sum;
+}
+
+TEST(Findings, EveryKernelOfTheseTracesIsExplained) {
+    for (const char* file : {"opt_fp16", "bert", "t5", "attention_backends", "flex_attention", "quantised_products",
+                             "llama_compiled_templates"}) {
+        const Analysis analysis = analysis_of(file);
+        EXPECT_GT(analysis.kernel_time.value, 0.0) << file;
+        EXPECT_EQ(analysis.explained_time, analysis.kernel_time) << file;
+    }
+}
+
+// PyTorch's own count for the same recordings (with_flops): bert 154,618,822,656 in addmm; opt 19,629,342,720 in addmm
+// and 17,039,360,000 in mm. By hand for BERT: two passes of 1,024 rows through 3 layers of 4 * 1024^2 + 2 * 1024 * 4096
+// weights and a pooler of 4 rows: 2 * 2 * (1024 * 3 * 12,582,912 + 4 * 1,048,576).
+TEST(Findings, ProductsHaveTheFlopsThatPyTorchCounts) {
+    EXPECT_EQ(flops_of(analysis_of("bert").by_operator, "aten::addmm"),
+              2.0 * 2.0 * (1024.0 * 3 * 12'582'912 + 4.0 * 1'048'576));
+    // 3 layers, 256 + 2 * 2 rows; the head of 32,000 takes all of them.
+    EXPECT_EQ(flops_of(analysis_of("opt_fp16").by_operator, "aten::addmm"), 2.0 * 260 * 3 * 12'582'912);
+    EXPECT_EQ(flops_of(analysis_of("opt_fp16").by_operator, "aten::mm"), 2.0 * 260 * 1024 * 32000);
+}
+
+// Two passes of 256 rows through 2 layers (queries 1024, keys and values 256 each, output 1024, feed-forward 2816 three
+// times) and a head of 32,000.
+TEST(Findings, TemplatesOfTheCompilerAreProducts) {
+    const Analysis analysis = analysis_of("llama_compiled_templates");
+    const double layer = 1024.0 * (1024 + 256 + 256) + 1024.0 * 1024 + 3 * 1024.0 * 2816;
+    double products = 0.0;
+    for (const AccountStage& stage : analysis.by_operator) {
+        for (const Record& record : stage.records) {
+            if (record.kind == Kind::gemm) products += record.work.flops.value * stage.repetitions;
+        }
+    }
+    EXPECT_EQ(products, 2.0 * 2.0 * 256 * (2 * layer + 1024.0 * 32000));
+}
+
+// Two sequences of 16 heads of 64, 512 queries and keys: 2 * 2 * 16 * pairs * 128, once with all 512 * 512 pairs and
+// once with the 512 * 513 / 2 of a causal mask.
+TEST(Findings, FlexAttentionIsAttention) {
+    EXPECT_EQ(flops_of(analysis_of("flex_attention").by_operator, "triton_tem"),
+              2.0 * 2 * 16 * 128 * (512.0 * 512 + 512.0 * 513 / 2));
+}
+
+// 64 rows, 2048 inside, 4096 columns in each of seven products; of the grouped ones every row meets one expert.
+TEST(Findings, ProductsOfFewBitsHaveTheFlopsOfTheirSizes) {
+    const Analysis analysis = analysis_of("quantised_products");
+    const double one = 2.0 * 64 * 2048 * 4096;
+    EXPECT_EQ(flops_of(analysis.by_operator, "aten::_scaled_mm"), 2.0 * one);
+    for (const char* name : {"aten::_int_mm", "aten::_weight_int4pack_mm", "aten::_weight_int8pack_mm",
+                             "aten::_grouped_mm", "aten::_scaled_grouped_mm"})
+        EXPECT_EQ(flops_of(analysis.by_operator, name), one) << name;
+}
+
+// Relative positions are looked up in a table of their own in the middle of each pass: not the begin of another.
+TEST(Findings, ASecondTableDoesNotCutAStep) {
+    const Analysis analysis = analysis_of("t5");
+    ASSERT_EQ(analysis.steps.size(), 4U);
+    EXPECT_EQ(analysis.steps[0].name, "prefill");
+    EXPECT_EQ(analysis.steps[3].name, "decode_2");
+}
+
+// Batch 4 with a prompt of 512: 2,048 rows of logits where 4 go on.
+TEST(Findings, AHeadForEveryTokenIsPriced) {
+    const Analysis analysis = analysis_of("hf_llama_1b_h200_torch_profiler");
+    const Diagnosis* head = nullptr;
+    for (const Diagnosis& diagnosis : analysis.diagnoses) {
+        if (diagnosis.words.find("head is computed for every") != std::string::npos) head = &diagnosis;
+    }
+    ASSERT_NE(head, nullptr);
+    EXPECT_EQ(head->stage, "prefill");
+    EXPECT_NE(head->evidence.find("2048 rows of logits, of which 4"), std::string::npos) << head->evidence;
+    EXPECT_GT(head->saved.value, 0.0);
+}
+
+Analysis rank(double number, double computing, double exposed) {
+    Analysis analysis;
+    analysis.rank.emplace();
+    analysis.rank->number = number;
+    analysis.file = "some file";
+    analysis.whole.wall = Seconds(10e-3);
+    analysis.whole.computing = Seconds(computing);
+    analysis.whole.communicating = Seconds(exposed);
+    return analysis;
+}
+
+// Rank 1 computes 6 ms and is 1 ms in collectives; the others 4 ms and 3 ms: 2 ms of those are waiting. Spread evenly
+// each computes 14/3 ms: 4/3 ms less of 10 ms, 10 / (10 - 4/3) = 1.154.
+TEST(Ranks, TheSlowestIsTheOneThatOthersWaitFor) {
+    std::vector<Analysis> ranks = {rank(2, 4e-3, 3e-3), rank(0, 4e-3, 3e-3), rank(1, 6e-3, 1e-3)};
+    compare_ranks(ranks);
+    EXPECT_TRUE(ranks[2].rank->slowest);
+    EXPECT_FALSE(ranks[0].rank->slowest);
+    EXPECT_EQ(ranks[2].rank->waiting.value, 0.0);
+    EXPECT_NEAR(ranks[0].rank->waiting.value, 2e-3, 1e-12);
+    const std::string text = ranks_text(ranks, {});
+    EXPECT_NE(text.find("rank 1 computes longest: 6.000 ms, the others 4.000 ms on average, which wait 2.000 ms each"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("at most 1.15x"), std::string::npos) << text;
+}
+
+TEST(Ranks, OfEqualOnesNoneIsBlamed) {
+    std::vector<Analysis> ranks = {rank(0, 4e-3, 3e-3), rank(1, 4e-3, 3e-3)};
+    compare_ranks(ranks);
+    EXPECT_EQ(ranks_text(ranks, {}).find("longest"), std::string::npos);
+}
+
+TEST(Formats, AReportOfOurOwnSaysWhoReadsIt) {
+    Input report = Input::from_memory("p.json", "{\n  \"schema\": \"roofline.report/1\",\n  \"run\": {}\n}\n");
+    const auto analysis = analyze(report, {});
+    ASSERT_FALSE(analysis);
+    EXPECT_NE(analysis.error().text.find("roofline compare"), std::string::npos) << analysis.error().text;
+    Input sweep = Input::from_memory("s.json", "{\"schema\": \"roofline.sweep/1\"}");
+    EXPECT_NE(analyze(sweep, {}).error().text.find("roofline.sweep"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace roofline::analyze
