@@ -14,7 +14,8 @@ if(ROOFLINE_CUDA AND ROOFLINE_NVCC AND NOT ROOFLINE_SANITIZE)
     list(FILTER cuda_sources EXCLUDE REGEX "/standalone\\.cu$")
     get_target_property(json_folder nlohmann_json::nlohmann_json INTERFACE_INCLUDE_DIRECTORIES)
     # nvcc by itself: enabling the language costs every configuration half a minute, and CMake 3.25 knows no CUDA 13.
-    set(flags -std=c++20 -O3 "-I${PROJECT_SOURCE_DIR}/src" ${ROOFLINE_CUDA_TARGETS} -Xcompiler=-fPIC,-fvisibility=hidden)
+    set(flags -std=c++20 -O3 "-I${PROJECT_SOURCE_DIR}/src" "-I${PROJECT_SOURCE_DIR}/include" ${ROOFLINE_CUDA_TARGETS}
+        -Xcompiler=-fPIC,-fvisibility=hidden)
     foreach(folder IN LISTS json_folder)
         if(folder AND NOT folder STREQUAL "/usr/include") # named again, it would hide the compiler's own
             list(APPEND flags "-I${folder}")
@@ -42,7 +43,16 @@ if(ROOFLINE_CUDA AND ROOFLINE_NVCC AND NOT ROOFLINE_SANITIZE)
         DEPENDS ${objects}
         COMMENT "Linking roofline_cuda.so"
         VERBATIM)
-    add_custom_target(roofline_cuda DEPENDS "${plugin}")
+    # The example of a kernel of one's own, built as its reader would build it.
+    set(example "${PROJECT_BINARY_DIR}/cuda/plain_kernel.so")
+    add_custom_command(
+        OUTPUT "${example}"
+        COMMAND "${ROOFLINE_NVCC}" -O3 ${ROOFLINE_CUDA_TARGETS} -shared -Xcompiler -fPIC -I "${PROJECT_SOURCE_DIR}/include"
+                "${PROJECT_SOURCE_DIR}/docs/kernel/plain_kernel.cu" -o "${example}"
+        DEPENDS "${PROJECT_SOURCE_DIR}/docs/kernel/plain_kernel.cu" "${PROJECT_SOURCE_DIR}/include/roofline_cuda_kernel.h"
+        COMMENT "Compiling plain_kernel.cu"
+        VERBATIM)
+    add_custom_target(roofline_cuda DEPENDS "${plugin}" "${example}")
     # Where there is no GPU, nobody waits for kernels: `ninja roofline_cuda` builds them all the same.
     if(TARGET roofline AND EXISTS /dev/nvidiactl)
         add_dependencies(roofline roofline_cuda)

@@ -56,6 +56,39 @@ TEST(CudaTasks, AreAskedForAsThePluginReadsThem) {
     EXPECT_FALSE((*outcomes)[0][0].measured()) << "left out of the answer";
 }
 
+TEST(CudaPlugins, AreBackendsOfTasksAndNotOfSteps) {
+    std::vector<Json> seen;
+    const CudaCall call = [&](const Json& request) -> Result<Json> {
+        seen.push_back(request);
+        return Json::parse(R"({"results": [], "plugins": [{"name": "plain", "description": "a warp a row"}]})");
+    };
+    CudaPlace place;
+    place.backends = {"own"};
+    place.plugins = {"./plain.so"};
+    const auto plugins = load_cuda_plugins(call, place);
+    ASSERT_TRUE(plugins);
+    ASSERT_EQ(plugins->size(), 1U);
+    EXPECT_EQ(plugins->front().description, "a warp a row");
+    EXPECT_TRUE(seen[0]["tasks"].empty());
+    place.plugin_names = {plugins->front().name};
+    ASSERT_TRUE(run_cuda_tasks(call, place, {gate_up()}));
+    EXPECT_EQ(seen[1]["backends"], Json::parse(R"(["own", "plain"])"));
+    EXPECT_EQ(seen[1]["plugins"], Json::parse(R"(["./plain.so"])"));
+    ModelShape shape;
+    ASSERT_TRUE(run_cuda_step(call, place, shape, {.prefill = false, .batch = 1, .tokens = 1, .context = 1}));
+    EXPECT_EQ(seen[2]["backends"], Json::parse(R"(["own"])"));
+}
+
+TEST(CudaPlugins, ThatDoNotLoadAreBadInput) {
+    CudaPlace place;
+    place.plugins = {"./none.so"};
+    const auto plugins = load_cuda_plugins(
+        [](const Json&) -> Result<Json> { return Json{{"problem", "./none.so: cannot open"}}; }, place);
+    ASSERT_FALSE(plugins);
+    EXPECT_FALSE(plugins.error().unavailable);
+    EXPECT_NE(plugins.error().text.find("./none.so"), std::string::npos);
+}
+
 TEST(CudaTasks, StopBetweenTwoTasks) {
     int asked = 0;
     CudaPlace place;

@@ -1,4 +1,5 @@
 // `bench --device cuda:0` with a driver and a plugin that only pretend.
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -51,6 +52,14 @@ TEST_F(BenchOnAPretendedGpu, ThatIsFasterThanItsLimitIsDoubtedAloud) {
     EXPECT_EQ(doubted, 1);
     // 15 GB of weights in 40 us: the same answer, read as that of a whole step.
     EXPECT_TRUE(report["bench"]["stages"][0]["steps"][0].contains("faster_than_limit"));
+}
+
+TEST_F(BenchOnAPretendedGpu, ThatLoadsNoKernelOfOnesOwnSaysSo) {
+    auto arguments = asked(folder_.path("report.json"));
+    arguments.insert(arguments.end(), {"--plugin", "none.so"});
+    const Answer answer = run(arguments, environment_);
+    EXPECT_EQ(answer.exit_code, 2) << answer.err;
+    EXPECT_EQ(std::count(answer.err.begin(), answer.err.end(), '\n'), 1) << answer.err;
 }
 
 TEST_F(BenchOnAPretendedGpu, ThatIsStoppedLeavesNothingBehind) {

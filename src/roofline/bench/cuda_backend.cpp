@@ -68,12 +68,21 @@ Json task_json(const Task& task) {
 
 namespace {
 
+Json bench_request(const CudaPlace& place) {
+    Json request = {{"do", "bench"},
+                    {"device", place.device},
+                    {"backends", place.backends},
+                    {"seconds", place.seconds},
+                    {"tasks", Json::array()}};
+    for (const std::string& name : place.plugin_names) request["backends"].push_back(name);
+    if (!place.plugins.empty()) request["plugins"] = place.plugins;
+    return request;
+}
+
 Result<std::vector<Outcome>> run_cuda_task(const CudaCall& call, const CudaPlace& place, const Task& task) {
-    const auto answer = ask(call, {{"do", "bench"},
-                                   {"device", place.device},
-                                   {"backends", place.backends},
-                                   {"seconds", place.seconds},
-                                   {"tasks", {task_json(task)}}});
+    Json request = bench_request(place);
+    request["tasks"].push_back(task_json(task));
+    const auto answer = ask(call, request);
     if (!answer) return std::unexpected(answer.error());
     std::optional<Problem> problem;
     Fields fields(*answer, file, "", problem);
@@ -108,6 +117,21 @@ Result<std::vector<Outcome>> run_cuda_task(const CudaCall& call, const CudaPlace
 }
 
 }  // namespace
+
+Result<std::vector<CudaPlugin>> load_cuda_plugins(const CudaCall& call, const CudaPlace& place) {
+    if (place.plugins.empty()) return std::vector<CudaPlugin>();
+    const auto answer = ask(call, bench_request(place));
+    if (!answer) return std::unexpected(Problem{answer.error().text, false});  // what was named is wrong, not missing
+    std::optional<Problem> problem;
+    Fields fields(*answer, file, "", problem);
+    std::vector<CudaPlugin> plugins;
+    for (Fields& one : fields.children("plugins"))
+        plugins.push_back({one.text("name"), one.text_or("description", "")});
+    if (problem) return std::unexpected(*problem);
+    if (plugins.size() != place.plugins.size())
+        return fail(fmt::format("{}: loaded {} of {} kernels", file, plugins.size(), place.plugins.size()));
+    return plugins;
+}
 
 Result<std::vector<std::vector<Outcome>>> run_cuda_tasks(const CudaCall& call, const CudaPlace& place,
                                                          const std::vector<Task>& tasks) {

@@ -1,13 +1,15 @@
 // Tasks and steps on a CUDA device, done by the plugin (measure/cuda): requests and answers are JSON.
 //
-//   { "do": "bench", "device": 0, "backends": ["own", "cublaslt", "cudnn"], "seconds": 0.05, "tasks": [TASK] }
+//   { "do": "bench", "device": 0, "backends": ["own", "cublaslt", "cudnn"], "seconds": 0.05, "tasks": [TASK],
+//     "plugins"?: [FILE] }
 //   TASK  { "name", "kind": "gemm", "m", "n", "k", "weight_dtype", "activation_dtype" }
 //         { "name", "kind": "attention", "stage", "batch", "query_heads", "kv_heads", "head_dim", "context", "tokens",
 //           "kv_dtype" }
 //         { "name", "kind": "norm" | "activation" | "rotary" | "kv_write" | "add" | "embedding", "rows", "width",
 //           "heads", "kv_heads", "head_dim" }
 //   ->    { "results": [ { "name", "backend", "time_s", "low_s", "high_s", "flops", "bytes", "error", "tolerance",
-//                          "repetitions", "buffers" } | { "name", "backend", "problem" } ] }
+//                          "repetitions", "buffers" } | { "name", "backend", "problem" } ],
+//           "plugins": [ { "name", "description" } ] }
 //   { "do": "step", "stage", "batch", "tokens", "context", "model": { "layers", "hidden", "query_heads", "kv_heads",
 //     "head_dim", "ffn_width", "vocabulary", "activation": "silu", "qk_norm", "bias" }, "weight_dtype", "kv_dtype",
 //     "backends", "launch": ["graph", "eager"] }
@@ -31,9 +33,18 @@ using CudaCall = std::function<Result<io::Json>(const io::Json& request)>;
 struct CudaPlace {
     int device = 0;
     std::vector<std::string> backends = {"own", "cublaslt", "cudnn"};
-    double seconds = 0.05;          // a task
-    std::function<bool()> stopped;  // looked at between requests; may be empty
+    std::vector<std::string> plugins;       // files of others' kernels
+    std::vector<std::string> plugin_names;  // backends for tasks, not for whole steps
+    double seconds = 0.05;                  // a task
+    std::function<bool()> stopped;          // looked at between requests; may be empty
 };
+
+struct CudaPlugin {
+    std::string name;
+    std::string description;
+};
+/// Loads the files of `place.plugins`, and says what is in them, in their order.
+Result<std::vector<CudaPlugin>> load_cuda_plugins(const CudaCall& call, const CudaPlace& place);
 
 io::Json task_json(const Task& task);
 /// Outcomes in the order of the tasks, for each those of its backends. A task that the answer leaves out has a problem.

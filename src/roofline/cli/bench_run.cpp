@@ -109,8 +109,6 @@ Result<void> open_cpu(const BenchOptions& options, Place& place, Run& run) {
 
 Result<void> open_cuda(const BenchOptions& options, Place& place, Run& run) {
     place.cuda = true;
-    if (!options.plugins.empty())
-        return fail("--plugin: kernels of your own run in the processors' memory only (--device cpu)");
     if (!options.backends.empty()) {
         auto list = ask::parse_list("--backend", options.backends);
         if (!list) return std::unexpected(list.error());
@@ -138,6 +136,14 @@ Result<void> open_cuda(const BenchOptions& options, Place& place, Run& run) {
     place.device_busy = device->value("busy", false);
     run.backends = place.cuda_place.backends;
     for (const std::string& name : run.backends) run.descriptions.push_back(name == "own" ? "own CUDA kernels" : name);
+    place.cuda_place.plugins = options.plugins;
+    const auto plugins = bench::load_cuda_plugins(place.call, place.cuda_place);
+    if (!plugins) return std::unexpected(plugins.error());
+    for (const bench::CudaPlugin& plugin : *plugins) {
+        place.cuda_place.plugin_names.push_back(plugin.name);
+        run.backends.push_back(plugin.name);
+        run.descriptions.push_back(plugin.description);
+    }
     return {};
 }
 

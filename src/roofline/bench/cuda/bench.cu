@@ -1,5 +1,6 @@
 // Operators one by one: each task on each backend, in the order asked. A task that cannot be run says why and the rest
 // go on.
+#include "roofline/bench/cuda/foreign.cuh"
 #include "roofline/bench/cuda/request_fields.cuh"
 #include "roofline/bench/cuda/requests.hpp"
 #include "roofline/bench/cuda/tasks.cuh"
@@ -68,6 +69,12 @@ std::string bench(const nlohmann::json& request, const Progress& progress) {
         const Clock clock;
         const double seconds = request.value("seconds", 0.05);
         const json backends = request.value("backends", json::array({"own", "cublaslt"}));
+        json plugins = json::array();
+        for (const json& file : request.value("plugins", json::array())) {
+            const roofline_cuda_kernel& kernel = load_foreign(file.get<std::string>());
+            plugins.push_back(
+                {{"name", kernel.name}, {"description", kernel.description != nullptr ? kernel.description : kernel.name}});
+        }
         json results = json::array();
         for (const json& task : request.at("tasks")) {
             const std::string name = text(task, "name", "");
@@ -89,7 +96,7 @@ std::string bench(const nlohmann::json& request, const Progress& progress) {
                 results.push_back(std::move(result));
             }
         }
-        return json{{"results", std::move(results)}}.dump();
+        return json{{"results", std::move(results)}, {"plugins", std::move(plugins)}}.dump();
     } catch (const Failure& failure) {
         return json{{"problem", failure.text}}.dump();
     } catch (const std::exception& error) {

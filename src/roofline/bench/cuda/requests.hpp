@@ -1,6 +1,7 @@
 // What the CUDA plugin asks of the kernels: operators one by one (`bench`), and whole steps of a model (`step`).
 //
-// bench   {"device": 0, "backends": ["own", "cublaslt", "cudnn"], "seconds": 0.05, "tasks": [TASK...]}
+// bench   {"device": 0, "backends": ["own", "cublaslt", "cudnn"], "seconds": 0.05, "tasks": [TASK...],
+//          "plugins"?: [FILE...]}    libraries of others (include/roofline_cuda_kernel.h), backends by their names
 //   TASK  {"name", "kind": "gemm", "m", "n", "k", "weight_dtype", "activation_dtype"}       y[m,n] = x[m,k] W[n,k]^T
 //         {"name", "kind": "attention", "stage", "batch", "query_heads", "kv_heads", "head_dim", "context", "tokens",
 //          "kv_dtype"}
@@ -8,7 +9,8 @@
 //          "rows", "width", "heads", "kv_heads", "head_dim"}
 //   ->    {"results": [{"name", "backend", "time_s", "low_s", "high_s", "flops", "bytes", "error", "tolerance",
 //                       "repetitions", "buffers", "variant", "tried": [{"variant", "time_s"}]}
-//                      or {"name", "backend", "problem"}]}
+//                      or {"name", "backend", "problem"}],
+//          "plugins": [{"name", "description"}]}
 //
 // step    {"device": 0, "stage": "decode" | "prefill", "batch", "tokens", "context", "model": {...}, "weight_dtype",
 //          "kv_dtype", "backends": ["own", "cublaslt", "cudnn"], "launch": ["graph", "graph_serial", "eager"]}

@@ -4,6 +4,7 @@
 
 #include "roofline/bench/cuda/attention.cuh"
 #include "roofline/bench/cuda/cudnn.cuh"
+#include "roofline/bench/cuda/foreign.cuh"
 #include "roofline/bench/cuda/reference.hpp"
 #include "roofline/bench/cuda/tasks.cuh"
 
@@ -54,10 +55,26 @@ double error_of(const AttentionTask& task, const Attention& attention) {
     return difference.relative();
 }
 
+roofline_cuda_shape shape_of(const AttentionTask& task) {
+    roofline_cuda_shape shape{};
+    shape.kind = "attention";
+    shape.weight_dtype = "bf16";
+    shape.activation_dtype = "bf16";
+    shape.batch = task.batch;
+    shape.tokens = task.tokens;
+    shape.context = task.context;
+    shape.query_heads = task.query_heads;
+    shape.kv_heads = task.kv_heads;
+    shape.head_dim = task.head_dim;
+    shape.kv_dtype = format_name(task.cache);
+    return shape;
+}
+
 }  // namespace
 
 Outcome run(const Clock& clock, const AttentionTask& given, const std::string& backend, double seconds) {
-    if (backend != "own" && backend != "cudnn") throw Failure{backend + " has no attention"};
+    const roofline_cuda_kernel* foreign = foreign_named(backend);
+    if (foreign == nullptr && backend != "own" && backend != "cudnn") throw Failure{backend + " has no attention"};
     AttentionTask task = given;
     if (!task.prefill) task.tokens = 1;
     task.context = std::max(task.context, task.tokens);
@@ -91,7 +108,9 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     attention.query_stride = task.query_heads * task.head_dim;
     std::vector<DecodeVariant> variants;
     std::unique_ptr<LibraryAttention> library;
-    if (backend == "cudnn") {
+    if (foreign != nullptr) {
+        // asked below, when there are operands
+    } else if (backend == "cudnn") {
         library = std::make_unique<LibraryAttention>(attention, task.cache);
     } else if (task.prefill) {
         if (!prefill_supported(attention, task.cache)) {
@@ -135,7 +154,19 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
         ways.push_back([&, plan](int buffer) { library->run(with_buffer(attention, buffer), plan, clock.stream()); });
         names.push_back("plan " + std::to_string(plan));
     }
-    if (task.prefill && library == nullptr) {
+    std::unique_ptr<ForeignRun> prepared;
+    if (foreign != nullptr) {
+        std::vector<roofline_cuda_operands> copies;
+        for (int i = 0; i < outcome.buffers; ++i) {
+            const Attention one = with_buffer(attention, i);
+            copies.push_back({one.queries, nullptr, nullptr, one.keys, one.values, one.output});
+        }
+        clock.finish();  // it may look at the operands
+        prepared = std::make_unique<ForeignRun>(*foreign, shape_of(task), std::move(copies));
+        ways.push_back([&](int buffer) { prepared->launch(buffer, clock.stream()); });
+        names.push_back(backend);
+    }
+    if (task.prefill && library == nullptr && foreign == nullptr) {
         ways.push_back([&](int buffer) { launch_prefill(with_buffer(attention, buffer), true, clock.stream()); });
         names.emplace_back("mma, 128 queries, 64 keys");
     }

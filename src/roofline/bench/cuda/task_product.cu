@@ -1,6 +1,8 @@
 // Products, by our kernels and by cuBLASLt.
 #include <cmath>
+#include <memory>
 
+#include "roofline/bench/cuda/foreign.cuh"
 #include "roofline/bench/cuda/product.cuh"
 #include "roofline/bench/cuda/reference.hpp"
 #include "roofline/bench/cuda/tasks.cuh"
@@ -61,6 +63,27 @@ Operands make(const ProductTask& task, bool unit_scales, int buffers, cudaStream
     return made;
 }
 
+roofline_cuda_shape shape_of(const ProductTask& task) {
+    roofline_cuda_shape shape{};
+    shape.kind = "gemm";
+    shape.m = task.m;
+    shape.n = task.n;
+    shape.k = task.k;
+    shape.weight_dtype = format_name(task.weights);
+    shape.activation_dtype = task.fp8_activations ? "fp8" : "bf16";
+    shape.kv_dtype = "bf16";
+    return shape;
+}
+
+std::vector<roofline_cuda_operands> copies_of(const Operands& operands, int buffers) {
+    std::vector<roofline_cuda_operands> copies;
+    for (int i = 0; i < buffers; ++i) {
+        const Product product = operands.buffer(i);
+        copies.push_back({product.x, product.weights, product.scales, nullptr, nullptr, product.y});
+    }
+    return copies;
+}
+
 /// Poisons the outputs, runs, and compares rows of weights spread over all of them.
 double error_of(const ProductTask& task, const Operands& operands, int buffer, const Run& run, const Clock& clock) {
     must(cudaMemsetAsync(operands.y.at(), 0xFF, operands.y.bytes(), clock.stream()), "poison");
@@ -112,11 +135,22 @@ Outcome run(const Clock& clock, const ProductTask& task, const std::string& back
         weight_bytes(task.weights, task.n, task.k) + m * task.k * (task.fp8_activations ? 1.0 : 2.0) + 2.0 * m * task.n;
     outcome.tolerance = task.fp8_activations ? 1e-2 : 4e-3;
     outcome.buffers = rotation(static_cast<std::size_t>(weight_bytes(task.weights, task.n, task.k)));
-    const auto made_for = product_ways(backend, task.weights, task.fp8_activations, task.m, task.n, task.k);
+    const roofline_cuda_kernel* foreign = foreign_named(backend);
+    std::vector<ProductWay> made_for;
+    if (foreign == nullptr) {
+        made_for = product_ways(backend, task.weights, task.fp8_activations, task.m, task.n, task.k);
+    }
     const Operands operands = make(task, backend == "cublaslt", outcome.buffers, clock.stream());
     std::vector<Run> ways;
     for (const auto& way : made_for) {
         ways.push_back([&](int buffer) { way.run(operands.buffer(buffer), true, clock.stream()); });
+    }
+    std::unique_ptr<ForeignRun> prepared;
+    if (foreign != nullptr) {
+        clock.finish();  // it may look at the operands
+        prepared = std::make_unique<ForeignRun>(*foreign, shape_of(task), copies_of(operands, outcome.buffers));
+        ways.push_back([&](int buffer) { prepared->launch(buffer, clock.stream()); });
+        made_for.push_back({backend, {}});
     }
     std::vector<double> times;
     const int best = fastest(clock, ways, outcome.buffers, std::min(seconds, 0.004), &times);

@@ -80,7 +80,9 @@ void bench_verb(Program& program) {
             "Which kernels to compare: own,openblas,onednn; on CUDA own,cublaslt,cudnn (default: all that are here)")
         ->group(how)
         ->type_name("LIST");
-    verb->add_option("--plugin", bench.plugins, "A kernel of your own (include/roofline_kernel.h); may be repeated")
+    verb->add_option(
+            "--plugin", bench.plugins,
+            "A kernel of your own (include/roofline_kernel.h, or roofline_cuda_kernel.h on CUDA); may be repeated")
         ->group(how)
         ->allow_extra_args(false)
         ->type_name("FILE.so");
