@@ -298,6 +298,10 @@ TEST(JsonOutput, ValidateFollowsItsSchemaForEveryKindOfTable) {
     expect_valid(schema, {"validate", "--data", kernels, "--per-row"});
     expect_valid(schema, {"validate", "--data", steps, "--per-row"});
     expect_valid(schema, {"validate", folder.path(), "--per-row"});
+    // What other verbs wrote.
+    expect_valid(schema,
+                 {"validate", ROOFLINE_SOURCE_DIR "/data/measured/bench/h200-sxm_llama-3.1-8b.json", "--per-row"});
+    expect_valid(schema, {"validate", ROOFLINE_SOURCE_DIR "/data/measured/ceilings/h200-sxm.json", "--per-row"});
     const std::string nothing =
         folder.write("nothing/none.csv", "gpu,op,dtype,m,n,k,time_us\nh200-sxm,gemm,,1,1,1,0\n");
     expect_valid(schema, {"validate", nothing, "--per-row"}, 1);
@@ -312,7 +316,7 @@ TEST(JsonOutput, ValidateFollowsItsSchemaForEveryKindOfTable) {
                                        {"/groups/0/coverage", Json(-0.5)},
                                        {"/rows/0/time_s/measured", Json(nullptr)},
                                        {"/rows/0/stage", Json("warmup")},
-                                       {"/rows/0/line", Json(1)},
+                                       {"/rows/0/line", Json(0)},
                                        {"/refused/0/rows", Json(0)},
                                        {"/notes", Json("none")},
                                        {"/extra", Json(1)}}) {

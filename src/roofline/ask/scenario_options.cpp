@@ -8,6 +8,7 @@
 #include "roofline/ask/parse.hpp"
 #include "roofline/io/names.hpp"
 #include "roofline/model/lowering.hpp"
+#include "roofline/predict/one_type.hpp"
 
 namespace roofline::ask {
 namespace {
@@ -22,19 +23,13 @@ Result<const Format*> format_named(std::string_view option, const std::string& t
                             option, text, io::suggestion(text, names)));
 }
 
-/// --dtype means all three, as far as that makes sense: weight-only formats leave activations alone, and nobody keeps a
-/// KV cache in a 4-bit weight format.
+/// --dtype means all three; what is said of one of them goes before it.
 Result<predict::TypeChoice> choose_types(const ScenarioOptions& options) {
     predict::TypeChoice choice;
     if (!options.dtype.empty()) {
         const auto format = format_named("--dtype", options.dtype);
         if (!format) return std::unexpected(format.error());
-        choice.weights = *format;
-        if (!(*format)->weight_only) choice.activations = *format;
-        const DType value = (*format)->value;
-        if (!(*format)->weight_only &&
-            (value == DType::fp32 || value == DType::bf16 || value == DType::fp16 || value == DType::fp8))
-            choice.kv = &plain_format(value);
+        choice = predict::in_one_type(**format);
     }
     const auto override_with = [](const char* option, const std::string& text, const Format*& target) -> Result<void> {
         if (text.empty() || text == "auto") return {};

@@ -431,6 +431,7 @@ Calibration calibrate(std::span<const Measurement> rows, Judging judging) {
 Expected expect(const Measurement& row, const std::shared_ptr<const Calibration>& calibration) {
     Expected result;
     if (row.served) return expect_served(row, calibration);
+    if (row.told) return {row.told->expected, row.told->low, row.told->high, row.told->source};
     if (timed_as_a_step(row)) {
         Profiles profiles;
         const predict::Prepared prepared(*row.step->model, *row.device, execution_of(row, profiles, calibration));
@@ -438,7 +439,8 @@ Expected expect(const Measurement& row, const std::shared_ptr<const Calibration>
         const predict::StageTime stage = prepared.evaluate(row.step->step, times);
         return {stage.expected, stage.expected_low, stage.expected_high, prepared.step_choice().source};
     }
-    const std::vector<std::string> stacks = {row.stack};
+    std::vector<std::string> stacks = {row.stack};
+    stacks.insert(stacks.end(), row.instead.begin(), row.instead.end());
     const predict::Choice choice =
         calibration->choose(*row.calls.front().kernel_class, row.fit_type, stacks, *row.device);
     result.seconds = std::max(predicted_seconds(row.calls, choice.constants), row.attainable);

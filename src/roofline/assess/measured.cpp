@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "roofline/assess/reports.hpp"
 #include "roofline/assess/steps.hpp"
 #include "roofline/core/roof.hpp"
 #include "roofline/io/catalog.hpp"
@@ -269,6 +270,13 @@ Call call_of(const Device& device, std::string_view class_name, DType type, cons
 Result<void> read_measured(std::string_view text, const std::string& file, Measurements& into) {
     const std::size_t first = text.find_first_not_of(" \t\r\n");
     const bool json = first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
+    if (json) {
+        const auto parsed = io::parse_json(text, file);
+        if (!parsed) return std::unexpected(parsed.error());
+        const auto schema = parsed->is_object() ? parsed->value("schema", io::Json()) : io::Json();
+        if (schema == "roofline.report/1") return read_report(text, *parsed, file, into);
+        if (schema == "roofline.device/1") return read_ceilings(text, file, into);
+    }
     const auto table = json ? table_of_json(text, file) : CsvTable::parse(text, file);
     if (!table) return std::unexpected(table.error());
     if (table->has("op") && table->has("time_us") && table->has("gpu")) return read_kernel_table(*table, into);
@@ -277,7 +285,7 @@ Result<void> read_measured(std::string_view text, const std::string& file, Measu
     return fail(
         file +
         ": found no table known here, expected the columns gpu, op, time_us (kernels), or model, stage, time_ms, or "
-        "model, metric, value (whole models)");
+        "model, metric, value (whole models); or the JSON that bench, analyze or measure writes");
 }
 
 }  // namespace roofline::assess

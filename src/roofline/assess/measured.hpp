@@ -27,6 +27,14 @@ struct Step {
 
 struct Served;
 
+/// What a report expected of a row that cannot be predicted anew: its model is not known here, or it is a ceiling.
+struct Told {
+    double expected = 0.0;
+    double low = 0.0;
+    double high = 0.0;
+    std::string source;
+};
+
 struct Measurement {
     std::string file;
     int line = 0;
@@ -35,13 +43,15 @@ struct Measurement {
     std::string type;      // the dtype column
     std::string fit_type;  // the type whose constants apply, where it says more: "bf16/fp8" with an fp8 cache
     std::string stack;     // the software that was timed, as far as it makes other kernels
-    std::string stage;     // prefill or decode, for steps
-    std::string family;    // shapes that are left out together when an error is estimated
-    std::string label;     // the row in words: "m 64, n 4096, k 4096"
-    double seconds = 0.0;  // of a rate that was measured: of one token
+    std::vector<std::string> instead;  // software to lean on where nothing is known of that
+    std::string stage;                 // prefill or decode, for steps
+    std::string family;                // shapes that are left out together when an error is estimated
+    std::string label;                 // the row in words: "m 64, n 4096, k 4096"
+    double seconds = 0.0;              // of a rate that was measured: of one token
     std::vector<Call> calls;
     std::shared_ptr<const Step> step;
     std::shared_ptr<const Served> served;
+    std::shared_ptr<const Told> told;
     double limit = 0.0;
     double attainable = 0.0;
 };
@@ -90,7 +100,8 @@ struct RowReader {
 
 /// Reads any table that `validate` and `calibrate` accept: kernel tables by their `op` column, whole-model tables by
 /// their header. As CSV, or as JSON: { "schema": "roofline.measured/1", "rows": [ { "gpu": "h200-sxm", "op": "gemm",
-/// ... } ] } with the columns of the tables as keys.
+/// ... } ] } with the columns of the tables as keys. Also what other verbs write: reports with measured times
+/// (assess/reports.hpp), and device files with measured ceilings.
 Result<void> read_measured(std::string_view text, const std::string& file, Measurements& into);
 
 /// A launch on the engine that runs `type` on the device.

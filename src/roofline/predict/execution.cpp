@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "roofline/predict/kernel_type.hpp"
+
 namespace roofline::predict {
 namespace {
 
@@ -28,7 +30,13 @@ std::string_view class_name(const model::Extent& extent, model::Phase phase) {
     return "elementwise";
 }
 
-/// What constants of a class are told apart by: the type of the weights; for element-wise work, what kind it is.
+const KernelClass& class_or(std::string_view wanted, std::string_view fallback) {
+    const KernelClass* found = kernel_class(wanted);
+    return found != nullptr ? *found : *kernel_class(fallback);
+}
+
+}  // namespace
+
 std::string_view kernel_type(const model::Operator& op, model::Phase phase) {
     if (op.extent.pattern == Pattern::stream) {
         for (const std::string_view own : {"convolution", "rotary"}) {
@@ -39,13 +47,6 @@ std::string_view kernel_type(const model::Operator& op, model::Phase phase) {
     if (op.extent.pattern == Pattern::scan && phase == model::Phase::decode) return "recurrence";
     return op.extent.weights.empty() ? std::string_view("bf16") : std::string_view(op.extent.weights);
 }
-
-const KernelClass& class_or(std::string_view wanted, std::string_view fallback) {
-    const KernelClass* found = kernel_class(wanted);
-    return found != nullptr ? *found : *kernel_class(fallback);
-}
-
-}  // namespace
 
 Choice Execution::choose(const KernelClass& kernel_class, std::string_view type, const Device& device) const {
     static const Calibration none;

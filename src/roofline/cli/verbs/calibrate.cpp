@@ -63,8 +63,10 @@ std::string fit_table(const predict::Calibration& calibration) {
 Result<int> calibrate(const Options& options) {
     auto measured = load_measured(options.files);
     if (!measured) return std::unexpected(measured.error());
-    // Rates of whole engines test what the constants come to; they are not fitted to.
-    std::erase_if(measured->rows, [](const assess::Measurement& row) { return row.served != nullptr; });
+    // Rates of whole engines test what the constants come to; they are not fitted to. Nor is what no formula was found
+    // for.
+    std::erase_if(measured->rows,
+                  [](const assess::Measurement& row) { return row.served != nullptr || row.told != nullptr; });
     std::erase_if(measured->refused, [](const assess::Refusal& row) { return row.kind == "served"; });
     if (measured->rows.empty())
         return fail("calibrate: found no usable row, expected measured times of kernels or steps");
@@ -97,8 +99,10 @@ Result<int> calibrate(const Options& options) {
 void calibrate_verb(Program& program) {
     auto options = std::make_shared<Options>();
     CLI::App* verb = program.app.add_subcommand("calibrate", "Fit the constants of expected times to measurements");
-    verb->add_option("files,--data", options->files,
-                     "Measured tables (CSV) or folders of them; without any, the tables shipped with the program")
+    verb->add_option(
+            "files,--data", options->files,
+            "Measured tables (CSV, JSON) or folders of them, reports of bench or analyze, device files of measure; "
+            "without any, the tables shipped with the program")
         ->type_name("FILE");
     verb->add_option("-o,--output", options->output, "Write the constants here, for --calibration")->type_name("FILE");
     verb->callback([&program, options] { program.action = [options] { return calibrate(*options); }; });

@@ -340,8 +340,10 @@ Result<int> validate(const Options& options) {
 void validate_verb(Program& program) {
     auto options = std::make_shared<Options>();
     CLI::App* verb = program.app.add_subcommand("validate", "How far predictions are from measurements");
-    verb->add_option("files,--data", options->files,
-                     "Measured tables (CSV) or folders of them; without any, the tables shipped with the program")
+    verb->add_option(
+            "files,--data", options->files,
+            "Measured tables (CSV, JSON) or folders of them, reports of bench or analyze, device files of measure; "
+            "without any, the tables shipped with the program")
         ->type_name("FILE");
     verb->add_option("--calibration", options->calibration,
                      "Constants written by calibrate, instead of the built-in ones")
