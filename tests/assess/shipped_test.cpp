@@ -54,7 +54,6 @@ TEST(ShippedTables, RowsThatTheFitHasNotSeenArePredictedAsWellAsWeSay) {
     ASSERT_EQ(expected.size(), rows.size());
 
     std::size_t inside = 0;
-    int beyond = 0;
     ErrorsBy h200_decode;
     ErrorsBy h200_prefill;
     ErrorsBy bf16_products;
@@ -78,11 +77,7 @@ TEST(ShippedTables, RowsThatTheFitHasNotSeenArePredictedAsWellAsWeSay) {
 
         if (row.kind == "step" && device == "h200-sxm") {
             (row.stage == "decode" ? h200_decode : h200_prefill).add("H200 " + row.stage, error);
-            // The target is 15%. Two steps are a hair beyond it, both with FlashAttention 2 at a large batch of unusual
-            // heads (docs/accuracy.md says why): they may be, and no others.
-            const bool known = row.stack == "flash_attention_2" && row.stage == "decode";
-            EXPECT_TRUE(error <= (known ? 0.18 : 0.15) || stride > 1) << where << ", " << row.label << ": " << error;
-            if (error > 0.15) ++beyond;
+            EXPECT_TRUE(error <= 0.15 || stride > 1) << where << ", " << row.label << ": " << error;
         }
         if (row.kind == "step" && (device == "gb10" || device == "m2-ultra"))
             llama_cpp.add(device + " " + row.stage, error);
@@ -112,7 +107,6 @@ TEST(ShippedTables, RowsThatTheFitHasNotSeenArePredictedAsWellAsWeSay) {
     }
 
     if (stride > 1) return;
-    EXPECT_LE(beyond, 2);
     const double coverage = static_cast<double>(inside) / static_cast<double>(rows.size());
     EXPECT_GE(coverage, 0.75) << "ranges are meant to hold eight of ten";
     EXPECT_LE(coverage, 0.86) << "wider than they need to be";
@@ -121,7 +115,7 @@ TEST(ShippedTables, RowsThatTheFitHasNotSeenArePredictedAsWellAsWeSay) {
     bf16_products.expect_at_most(0.08, 4);
     narrow_products.expect_at_most(0.15, 10);
     attention.expect_at_most(0.15, 15);
-    experts_latent_linear.expect_at_most(0.21, 7);
+    experts_latent_linear.expect_at_most(0.20, 7);
     llama_cpp.expect_at_most(0.15, 4);
 }
 

@@ -326,6 +326,28 @@ TEST(RelatedTypes, SixteenBitsHaveNoNarrowerRelatives) {
     EXPECT_THAT(related_types("norm"), ElementsAre("norm", "bf16", "fp16"));
 }
 
+TEST(RelatedTypes, FourBitWeightsAreUnpackedAlike) {
+    EXPECT_THAT(related_types("int4"), ::testing::Contains("mxfp4/bf16"));
+    EXPECT_THAT(related_types("mxfp4/bf16"), ::testing::Contains("int4"));
+    EXPECT_THAT(related_types("nvfp4"), ::testing::Not(::testing::Contains("int4"))) << "multiplied in 4 bits";
+}
+
+TEST(Choose, ATypeThatIsDoneInTheSameWayBeforeAnotherMakeOfKernel) {
+    const Fit own = {.marker = 1.0, .type = "int4", .stack = "sglang/gen", .scope = Scope::everything, .of = ""};
+    const Fit alike = {.marker = 2.0, .type = "mxfp4/bf16", .stack = "sglang/gen"};
+    const Fit other_make = {.marker = 3.0, .type = "int4", .stack = "sglang/marlin"};
+    const Fit sixteen_bits = {.marker = 4.0, .type = "bf16", .stack = "sglang/gen"};
+    const std::vector<std::string> stacks = {"sglang/gen"};
+    EXPECT_EQ(choose({own, alike, other_make, sixteen_bits}, h200, "int4", stacks).constants[0], 1.0);
+    EXPECT_EQ(choose({alike, other_make, sixteen_bits}, h200, "int4", stacks).constants[0], 2.0);
+    EXPECT_EQ(choose({other_make, sixteen_bits}, h200, "int4", stacks).constants[0], 3.0);
+    // Carried over from another type all the same: the range is wider, and the source says so.
+    const Choice carried = choose({alike}, h200, "int4", stacks);
+    EXPECT_LT(carried.low, 0.9);
+    EXPECT_GT(carried.high, 1.1);
+    EXPECT_EQ(carried.source, "h200-sxm, mxfp4/bf16 for int4");
+}
+
 // ---- under a profile
 
 TEST(Execution, TheProfilesOwnStepBeforeThatOfTheSoftwareItNames) {

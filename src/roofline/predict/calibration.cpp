@@ -46,6 +46,16 @@ std::size_t distance_of_stacks(std::string_view fitted, std::span<const std::str
     return nearest;
 }
 
+/// Types that the same kernels do in the same way: 4-bit weights are unpacked and multiplied in 16 bits, whatever their
+/// scales look like.
+std::vector<std::string_view> near_types(std::string_view type) {
+    const Format* format = find_format(type);
+    const bool unpacked = format != nullptr && format->weight_only && bits(format->value) == 4;
+    if (type == "mxfp4/bf16") return {"int4"};
+    if (unpacked) return {"int4", "mxfp4/bf16"};
+    return {};
+}
+
 std::string source_of(const Fitted& fitted, std::string_view type, bool other_type) {
     std::string text = fitted.scope == Scope::everything ? "all devices" : fitted.of;
     if (fitted.scope != Scope::device) text += ", transferred";
@@ -62,7 +72,7 @@ std::string_view name(Scope scope) {
 
 std::vector<std::string_view> related_types(std::string_view type) {
     std::vector<std::string_view> chain = {type};
-    const auto then = [&](std::initializer_list<std::string_view> others) {
+    const auto then = [&](const std::vector<std::string_view>& others) {
         for (const std::string_view other : others) {
             if (std::find(chain.begin(), chain.end(), other) == chain.end()) chain.push_back(other);
         }
@@ -72,6 +82,7 @@ std::vector<std::string_view> related_types(std::string_view type) {
     const std::string_view plain = type.substr(0, type.find(','));
     const std::string_view weights = plain.substr(0, plain.find('/'));
     then({plain, weights});
+    then(near_types(plain));
     if (const Format* format = find_format(weights)) {
         const bool narrow = plain.find('/') == std::string_view::npos && !format->weight_only;
         if (format->value == DType::int4) then({"int4"});
@@ -100,9 +111,11 @@ std::vector<Fitted> Calibration::all() const {
 Choice Calibration::choose(const KernelClass& kernel_class, std::string_view type, std::span<const std::string> stacks,
                            const Device& device) const {
     const std::vector<std::string_view> types = related_types(type);
+    const std::vector<std::string_view> near = near_types(type);
     // Each way of being further off costs more than any number of the lesser ones: the type, then kernels of another
-    // make, then another device. Kernels differ more between engines than between devices, once figures are fractions
-    // of the datasheet. Among the stacks that were asked for, the device decides.
+    // make, then a type that is done in the same way, then another device. Kernels differ more between engines than
+    // between devices, once figures are fractions of the datasheet. Among the stacks that were asked for, the device
+    // decides.
     const Fitted* best = nullptr;
     std::size_t best_distance = std::numeric_limits<std::size_t>::max();
     std::size_t best_type = 0;
@@ -118,10 +131,12 @@ Choice Calibration::choose(const KernelClass& kernel_class, std::string_view typ
         const std::size_t type_distance = whole_class           ? types.size()
                                           : fitted.type.empty() ? 0
                                                                 : static_cast<std::size_t>(type_place - types.begin());
+        const bool nearly = fitted.type != type && std::find(near.begin(), near.end(), fitted.type) != near.end();
         const std::size_t strangeness = stack_distance < same_make ? 0 : stack_distance < other_stack ? 1 : 2;
-        const std::size_t distance =
-            ((type_distance * 3 + strangeness) * 3 + static_cast<std::size_t>(fitted.scope)) * (other_stack + 1) +
-            stack_distance;
+        const std::size_t distance = ((((nearly ? 0 : type_distance) * 3 + strangeness) * 2 + (nearly ? 1 : 0)) * 3 +
+                                      static_cast<std::size_t>(fitted.scope)) *
+                                         (other_stack + 1) +
+                                     stack_distance;
         if (distance < best_distance) {
             best_distance = distance;
             best = &fitted;
