@@ -326,5 +326,32 @@ TEST(Expected, ARaggedBatchOfDecodingSequencesIsOneLaunch) {
     EXPECT_NEAR(seconds({chunk, group(16, 3000), group(16, 5000)}), mixed, tiny * mixed);
 }
 
+TEST(Expected, AttentionWithItsScoresInMemoryIsNeverTheFasterOne) {
+    // Two products, each with a launch of its own, and scores that are written and read again.
+    for (const std::string_view name : {"llama-3.1-8b", "gpt2", "gemma-2-2b"}) {
+        const auto file = io::builtin_model(name);
+        ASSERT_TRUE(file.has_value());
+        const model::Lowered& flash = lowered(name);
+        const model::Lowered unfused =
+            model::lower(file->architecture, file->types, {.scores = model::AttentionScores::in_memory});
+        for (const std::string_view device_name : device_names) {
+            const Device device = device_of(device_name);
+            const Prepared fused(flash, device, execution_on(device));
+            const Prepared apart(unfused, device, execution_on(device));
+            std::vector<OperatorTime> times(std::max(fused.size(), apart.size()));
+            for (const double batch : {1.0, 16.0}) {
+                for (const double context : {128.0, 1024.0, 1024.0 * 16.0}) {
+                    const model::Step decode = model::decode_step(batch, context);
+                    EXPECT_LE(fused.evaluate(decode, times).expected, apart.evaluate(decode, times).expected)
+                        << name << " on " << device_name << ", batch " << batch << ", context " << context;
+                }
+                const model::Step prefill = model::prefill_step(batch, 1024.0);
+                EXPECT_LE(fused.evaluate(prefill, times).expected, apart.evaluate(prefill, times).expected)
+                    << name << " on " << device_name;
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace roofline::predict

@@ -320,6 +320,18 @@ Operator& Lowering::unfused_core(const Core& c) {
     const double score = stream_bytes(c.heads);
     lowered_.score_bytes = std::max(lowered_.score_bytes, score);
     const double key_share = c.key_dim / (c.key_dim + c.value_dim);
+    // Each product is a kernel of the shape of the fused one, with half of its keys and values to read: taken for a
+    // mere stream of bytes it would start and run faster than the fused kernel ever does.
+    const auto half = [&](double key_dim, double value_dim) {
+        return Extent{.pattern = Pattern::attention,
+                      .weights = attention_label(c.key_dim),
+                      .keys = key,
+                      .window = c.reach.local && c.reach.top != Reach::everything ? c.reach.top : 0.0,
+                      .heads = c.heads,
+                      .kv_heads = c.kv_heads > 0.0 ? c.kv_heads : 1.0,
+                      .key_dim = key_dim,
+                      .value_dim = value_dim};
+    };
 
     Operator& scores = add("scores", Kind::gemm, Group::attention);
     scores.engine = Engine::matrix;
@@ -327,6 +339,7 @@ Operator& Lowering::unfused_core(const Core& c) {
     scores.flops = Form(2.0 * c.heads * c.key_dim, cells);
     scores.cache_bytes = Form(c.entry_bytes * key_share, key);
     scores.activation_bytes = Form(stream_bytes(c.heads * c.key_dim), rows).add(score, cells);
+    scores.extent = half(c.key_dim, 0.0);
     scores.formula = "F16";
     scores.shape = number(c.heads) + " heads: [" + slot(rows) + " x " + number(c.key_dim) + "] x keys";
     scores.flops_text = "2 x " + number(c.heads) + " x " + number(c.key_dim) + " x " + slot(cells);
@@ -344,6 +357,7 @@ Operator& Lowering::unfused_core(const Core& c) {
     values.flops = Form(2.0 * c.heads * c.value_dim, cells);
     values.cache_bytes = Form(c.entry_bytes * (1.0 - key_share), key);
     values.activation_bytes = Form(stream_bytes(c.heads * c.value_dim), rows).add(score, cells);
+    values.extent = half(0.0, c.value_dim);
     values.formula = "F16";
     values.shape = number(c.heads) + " heads: scores x values of " + number(c.value_dim);
     values.flops_text = "2 x " + number(c.heads) + " x " + number(c.value_dim) + " x " + slot(cells);
