@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "roofline/predict/host_share.hpp"
 #include "roofline/predict/longest.hpp"
 
 namespace roofline::predict {
@@ -39,7 +40,7 @@ Fit fit(const model::Lowered& lowered, const Device& device, const Workload& wor
     Fit result;
     const double context = final_context(workload);
     const StepActivations activations = activations_of(lowered, workload);
-    result.weights = Bytes(model::count_parameters(lowered).stored_bytes * (1.0 - lowered.host_weights));
+    result.weights = Bytes(model::count_parameters(lowered).stored_bytes - weight_bytes_on_host(lowered));
     const double here = 1.0 - lowered.host_kv;
     result.kv = Bytes(workload.batch * model::cache_bytes(lowered, context) * here);
     result.activations = Bytes(workload.batch * activations.each + activations.fixed);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "roofline/predict/host_share.hpp"
 #include "roofline/predict/longest.hpp"
 
 namespace roofline::predict {
@@ -184,7 +185,7 @@ std::optional<EngineMemory> engine_memory(const model::Lowered& lowered, const D
 
     const Base base = base_of(options, usable->value);
     memory.utilisation = utilisation_of(options, usable->value, memory.step_tokens, memory.sequences);
-    memory.weights = Bytes(loaded_weights(lowered, rules) * (1.0 - lowered.host_weights));
+    memory.weights = Bytes(loaded_weights(lowered, rules) - weight_bytes_on_host(lowered));
     memory.here = 1.0 - lowered.host_kv;
     memory.activations = Bytes(trial_activations(lowered, rules, memory.step_tokens, memory.sequences));
     memory.overhead = Bytes(base.overhead);

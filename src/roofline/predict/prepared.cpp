@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "roofline/predict/host_share.hpp"
+
 namespace roofline::predict {
 namespace {
 
@@ -114,7 +116,7 @@ Prepared::Prepared(const model::Lowered& lowered, const Device& device, const Ex
             entry.slowest_link = link_within(device, op.extent.ranks.per_node());
         }
         // Tables outside the layers stay where they are used.
-        entry.may_lie_on_host = op.role != model::Role::embedding && op.role != model::Role::head;
+        entry.may_lie_on_host = may_lie_on_host(op.role);
         if (op.engine == Engine::matrix) {
             const auto choice = choose_engine(device, op.type);
             entry.priced = choice.has_value();

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "roofline/predict/fit.hpp"
+#include "roofline/predict/host_share.hpp"
 
 namespace roofline::predict {
 namespace {
@@ -134,7 +135,8 @@ class Search {
             found_.back().moved = Bytes(missing);
             if (link != nullptr) found_.back().added = Bytes(missing) / BytesPerSecond(link->value);
         };
-        offer(Kind::offload_weights, "weights on the host", now_.weights.value);
+        offer(Kind::offload_weights, "weights on the host",
+              layer_weight_bytes(question_.lowered) - weight_bytes_on_host(question_.lowered));
         offer(Kind::offload_kv, "KV cache on the host", now_.kv.value);
     }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "roofline/predict/host_share.hpp"
+
 namespace roofline::serving {
 namespace {
 
@@ -45,7 +47,7 @@ Deployed::Deployed(const predict::Scenario& scenario, Price price)
         }
         const Figure* capacity = scenario.device.capacity(Level::memory);
         if (capacity == nullptr) return std::numeric_limits<double>::infinity();
-        const double weights = model::count_parameters(lowered).stored_bytes * (1.0 - lowered.host_weights);
+        const double weights = model::count_parameters(lowered).stored_bytes - predict::weight_bytes_on_host(lowered);
         return capacity->value - weights - usual_step_tokens * lowered.widest_activation;
     };
     // The device whose pool holds the fewest sequences decides.
