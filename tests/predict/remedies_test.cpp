@@ -162,8 +162,9 @@ TEST(Remedies, OtherWaysAreLoweredAgainAndOfferNoWiderTypes) {
     const Architecture llama = llama_3_8b();
     setup.architecture = std::make_shared<const Architecture>(llama);
     setup.checkpoint = std::make_shared<const TypePlan>(plan_for(llama, "bf16", DType::bf16, "bf16"));
-    setup.device = card(80e9);
-    const auto ways = other_ways(setup);
+    setup.device =
+        card(1e9);  // 16 GB of weights: 16 devices hold less than 1 GB each only with keys uncopied, so 32 do
+    const auto ways = other_ways(setup, realise(setup).value());
     const auto count = [&](Kind kind) {
         return std::count_if(ways.begin(), ways.end(), [&](const Candidate& way) { return way.kind == kind; });
     };
@@ -183,9 +184,44 @@ TEST(Remedies, OtherWaysAreLoweredAgainAndOfferNoWiderTypes) {
     // What is fp8 already is not offered in fp8.
     setup.types.weights = find_format("fp8");
     setup.types.kv = find_format("fp8");
-    for (const Candidate& way : other_ways(setup)) {
+    for (const Candidate& way : other_ways(setup, realise(setup).value())) {
         EXPECT_NE(way.change, "weights in fp8");
         EXPECT_NE(way.kind, Kind::kv);
+    }
+}
+
+TEST(Remedies, DevicesAreDoubledOnlyUntilItFits) {
+    // 16.06 GB of weights and a little: not on one card of 10 GB, but on two.
+    predict::Setup setup;
+    const Architecture llama = llama_3_8b();
+    setup.architecture = std::make_shared<const Architecture>(llama);
+    setup.checkpoint = std::make_shared<const TypePlan>(plan_for(llama, "bf16", DType::bf16, "bf16"));
+    setup.device = card(10e9);
+    const Scenario scenario = realise(setup).value();
+    const auto ways = other_ways(setup, scenario);
+    ASSERT_FALSE(ways.empty());
+    EXPECT_EQ(std::count_if(ways.begin(), ways.end(), [](const Candidate& way) { return way.kind == Kind::devices; }),
+              1);
+    EXPECT_EQ(ways.back().value, 2.0);
+    EXPECT_TRUE(would_fit(scenario, ways.back()));
+}
+
+TEST(Remedies, OfAPipelineTheStageWithTheMostToHoldStandsForAll) {
+    // 32 layers in 2 stages: the last has the norm and the head beside its 16, the first the table. Both tables are of
+    // one size, so the last holds the most by its norm.
+    predict::Setup setup;
+    const Architecture llama = llama_3_8b();
+    setup.architecture = std::make_shared<const Architecture>(llama);
+    setup.checkpoint = std::make_shared<const TypePlan>(plan_for(llama, "bf16", DType::bf16, "bf16"));
+    setup.device = card(1e9);
+    setup.deployment().pipeline = 2.0;
+    const Scenario scenario = realise(setup).value();
+    double most = 0.0;
+    for (const PipelineStage& stage : scenario.stages)
+        most = std::max(most, model::count_parameters(stage.lowered).stored_bytes);
+    for (const Candidate& way : other_ways(setup, scenario)) {
+        if (way.kind != Kind::kv) continue;
+        EXPECT_EQ(model::count_parameters(way.lowered).stored_bytes, most);
     }
 }
 

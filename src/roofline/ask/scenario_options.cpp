@@ -238,8 +238,8 @@ Result<predict::Scenario> ScenarioOptions::load(const Library& library, bool wit
     auto scenario = predict::realise(*asked);
     if (!scenario) return scenario;
     // Lowering other ways costs time that only an answer of "no" repays.
-    if (asked->architecture && !predict::fit_deployment(*scenario).fits)
-        scenario->remedies = predict::other_ways(*asked);
+    if (asked->architecture && !predict::fit_deployment(*scenario, predict::Advice::left_out).fits)
+        scenario->remedies = predict::other_ways(*asked, *scenario);
     return scenario;
 }
 

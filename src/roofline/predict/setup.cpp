@@ -49,7 +49,10 @@ void lower_stages(const Setup& setup, const model::Architecture& rank, const mod
 }  // namespace
 
 model::TypePlan plan_types(const Setup& setup) {
-    const TypeChoice& choice = setup.types;
+    return plan_types(setup, setup.types);
+}
+
+model::TypePlan plan_types(const Setup& setup, const TypeChoice& choice) {
     model::TypePlan plan = *setup.checkpoint;
     if (choice.weights != nullptr) {
         const DType activation =
@@ -123,45 +126,69 @@ Result<Scenario> realise(const Setup& setup) {
     return scenario;
 }
 
-std::vector<Candidate> other_ways(const Setup& setup) {
+bool would_fit(const Scenario& scenario, const Candidate& candidate) {
+    const model::Deployment& spread = scenario.deployment;
+    Workload workload = scenario.workload;
+    workload.batch = std::ceil(workload.batch / (spread.replicas * spread.groups));
+    std::optional<MemoryOptions> memory = scenario.memory;
+    if (memory) memory->ranks = candidate.ranks;
+    return fit(candidate.lowered, scenario.device, workload, scenario.longest_context, memory).fits;
+}
+
+std::vector<Candidate> other_ways(const Setup& setup, const Scenario& scenario) {
     std::vector<Candidate> ways;
     if (!setup.architecture) return ways;
-    const auto offer = [&](const Setup& changed, Remedy::Kind kind, std::string change, double value) {
-        const auto scenario = realise(changed);
-        if (!scenario) return;  // it cannot be cut so
-        // The stage with the most to hold stands for all.
-        const model::Lowered* most = &scenario->lowered;
-        const auto bytes = [](const model::Lowered& lowered) { return model::count_parameters(lowered).stored_bytes; };
-        for (const PipelineStage& stage : scenario->stages) {
-            if (most == &scenario->lowered || bytes(stage.lowered) > bytes(*most)) most = &stage.lowered;
+    const auto bytes = [](const model::Lowered& lowered) { return model::count_parameters(lowered).stored_bytes; };
+    const model::Deployment& asked = setup.deployment();
+    const TypeChoice& types = setup.types;
+
+    /// One device of it; of a pipeline, of the stage with the most to hold.
+    const auto fullest = [&](const model::TypePlan& plan,
+                             const model::Deployment& spread) -> std::optional<model::Lowered> {
+        model::LoweringOptions options = setup.lowering;
+        options.deployment = spread;
+        if (spread == model::Deployment{}) return model::lower(*setup.architecture, plan, options);
+        const auto rank = model::on_rank(*setup.architecture, spread);
+        if (!rank) return std::nullopt;  // it cannot be cut so
+        if (spread.pipeline <= 1.0) return model::lower(*rank, plan, options);
+        std::optional<model::Lowered> most;
+        for (const model::LayerRange& range : model::pipeline_ranges(rank->layers.size(), spread.pipeline)) {
+            options.layers = range;
+            model::Lowered stage = model::lower(*rank, plan, options);
+            if (!most || bytes(stage) > bytes(*most)) most = std::move(stage);
         }
-        ways.push_back({kind, std::move(change), value, *most, scenario->deployment.replica_devices()});
+        return most;
     };
-    const model::TypePlan now = plan_types(setup);
-    const double weights = model::count_parameters(model::lower(*setup.architecture, now)).stored_bytes;
+
+    double now = 0.0;
+    if (scenario.stages.empty()) now = bytes(scenario.lowered);
+    for (const PipelineStage& stage : scenario.stages) now = std::max(now, bytes(stage.lowered));
     for (const std::string_view name : {"fp8", "awq"}) {
-        Setup narrow = setup;
-        narrow.types.weights = find_format(name);
-        const double other =
-            model::count_parameters(model::lower(*setup.architecture, plan_types(narrow))).stored_bytes;
-        if (narrow.types.weights == nullptr || other >= weights) continue;
-        offer(narrow, Remedy::Kind::weights, "weights in " + std::string(name == "awq" ? "int4 (awq)" : name),
-              bits_per_element(*narrow.types.weights));
+        const Format* format = find_format(name);
+        if (format == nullptr) continue;
+        auto narrow = fullest(plan_types(setup, {format, types.activations, types.kv}), asked);
+        if (!narrow || bytes(*narrow) >= now) continue;
+        ways.push_back({Remedy::Kind::weights, "weights in " + std::string(name == "awq" ? "int4 (awq)" : name),
+                        bits_per_element(*format), std::move(*narrow), asked.replica_devices()});
     }
-    if (const Format* fp8 = find_format("fp8"); fp8 != nullptr && bits_per_element(now.kv) > bits_per_element(*fp8)) {
-        Setup narrow = setup;
-        narrow.types.kv = fp8;
-        offer(narrow, Remedy::Kind::kv, "a KV cache in fp8", bits_per_element(*fp8));
+    const model::TypePlan plan = plan_types(setup);
+    if (const Format* fp8 = find_format("fp8"); fp8 != nullptr && bits_per_element(plan.kv) > bits_per_element(*fp8)) {
+        if (auto narrow = fullest(plan_types(setup, {types.weights, types.activations, fp8}), asked)) {
+            ways.push_back({Remedy::Kind::kv, "a KV cache in fp8", bits_per_element(*fp8), std::move(*narrow),
+                            asked.replica_devices()});
+        }
     }
-    // Doubling until nothing more can be divided; the smallest that fits is kept by whoever tries them.
+    // Doubling until it fits or nothing more can be divided.
     for (double more = 2.0; more <= 64.0; more *= 2.0) {
-        Setup wider = setup;
-        wider.deployment().tensor *= more;
-        const double devices = wider.deployment().devices();
-        offer(wider, Remedy::Kind::devices,
-              std::to_string(static_cast<long long>(devices)) + " devices (tensor parallel " +
-                  std::to_string(static_cast<long long>(wider.deployment().tensor)) + ")",
-              devices);
+        model::Deployment wider = asked;
+        wider.tensor *= more;
+        auto lowered = fullest(plan, wider);
+        if (!lowered) continue;
+        const auto whole = [](double value) { return std::to_string(static_cast<long long>(value)); };
+        ways.push_back({Remedy::Kind::devices,
+                        whole(wider.devices()) + " devices (tensor parallel " + whole(wider.tensor) + ")",
+                        wider.devices(), std::move(*lowered), wider.replica_devices()});
+        if (would_fit(scenario, ways.back())) break;
     }
     return ways;
 }

@@ -45,12 +45,17 @@ struct Setup {
 
 /// The types a model runs in: the checkpoint's, changed as asked.
 model::TypePlan plan_types(const Setup& setup);
+model::TypePlan plan_types(const Setup& setup, const TypeChoice& choice);
 
 /// What the parallelism asked for makes of the model: refused where the model cannot be cut so.
 Result<Scenario> realise(const Setup& setup);
 
-/// The same model in narrower types and over twice, four times ... as many devices, lowered again: exact answers to
-/// what would make it fit (Scenario::remedies). Costs a lowering each, so only worth asking where it does not fit.
-std::vector<Candidate> other_ways(const Setup& setup);
+/// Whether it would fit, lowered another way.
+bool would_fit(const Scenario& scenario, const Candidate& candidate);
+
+/// The same model in narrower types and over twice, four times ... as many devices, until it fits, lowered again: exact
+/// answers to what would make it fit (Scenario::remedies). `scenario` is what the setup was realised as. Costs a
+/// lowering each, so only worth asking where it does not fit.
+std::vector<Candidate> other_ways(const Setup& setup, const Scenario& scenario);
 
 }  // namespace roofline::predict
