@@ -6,17 +6,38 @@
 #include "places.hpp"
 #include "roofline/analyze/format.hpp"
 #include "roofline/analyze/ranks.hpp"
+#include "roofline/io/calibration_file.hpp"
+#include "roofline/io/catalog.hpp"
+#include "roofline/io/profile_file.hpp"
 
 namespace roofline::analyze {
 namespace {
 
-Analysis analysis_of(const std::string& file) {
-    auto input = open_input(ROOFLINE_SOURCE_DIR "/tests/analyze/data/" + file + ".json.gz");
+Analysis analysis_of(const std::string& file, const Options& options = {}, const std::string& ending = ".json.gz") {
+    auto input = open_input(ROOFLINE_SOURCE_DIR "/tests/analyze/data/" + file + ending);
     EXPECT_TRUE(input) << (input ? "" : input.error().text);
     if (!input) return {};
-    auto analysis = analyze(*input, {});
+    auto analysis = analyze(*input, options);
     EXPECT_TRUE(analysis) << (analysis ? "" : analysis.error().text);
     return analysis ? std::move(*analysis) : Analysis{};
+}
+
+/// A model that is built in, cut to so many layers where that is above zero.
+Options running(const std::string& model, const std::string& profile, double layers) {
+    Options options;
+    options.device = *io::builtin_device("h200-sxm");
+    const auto file = io::builtin_model(model);
+    EXPECT_TRUE(file);
+    auto architecture = file->architecture;
+    if (layers > 0.0) architecture.layers.resize(static_cast<std::size_t>(layers));
+    predict::Setup& setup = options.model.emplace();
+    setup.model_name = model;
+    setup.architecture = std::make_shared<const model::Architecture>(std::move(architecture));
+    setup.checkpoint = std::make_shared<const model::TypePlan>(file->types);
+    setup.device = *options.device;
+    setup.execution.profile = *io::builtin_profile(profile, setup.device);
+    setup.execution.calibration = std::make_shared<const predict::Calibration>(*io::builtin_calibration(setup.device));
+    return options;
 }
 
 double flops_of(const std::vector<AccountStage>& stages, const std::string& begins) {
@@ -98,6 +119,45 @@ TEST(Findings, AHeadForEveryTokenIsPriced) {
     EXPECT_EQ(head->stage, "prefill");
     EXPECT_NE(head->evidence.find("2048 rows of logits, of which 4"), std::string::npos) << head->evidence;
     EXPECT_GT(head->saved.value, 0.0);
+}
+
+// What is expected of a step is expected of its kernels and of the time between them; of eager decode steps the larger
+// part lies between.
+TEST(Findings, ExpectedKernelsAndTheWaitBetweenThemAddUpToTheStep) {
+    const Analysis analysis = analysis_of("hf_llama_1b_h200_torch_profiler", running("llama-3.2-1b", "eager", 0.0));
+    double whole = 0.0;
+    double waiting = 0.0;
+    double parts = 0.0;
+    for (const Joined& row : analysis.joined) {
+        if (row.stage != "decode") continue;
+        if (row.name == "whole step") {
+            whole = row.expected.value;
+        } else {
+            parts += row.expected.value;
+        }
+        if (row.name == "idle") waiting = row.expected.value;
+    }
+    ASSERT_GT(whole, 0.0);
+    EXPECT_NEAR(parts / whole, 1.0, 0.01);
+    EXPECT_GT(waiting, 0.5 * whole);
+}
+
+// The Llama of 1B cut to 2 layers, batch 4, 512 tokens and one more: every launch finds its operator but a few that
+// belong to none, and the products' bytes are those of their weights and activations.
+TEST(Findings, CountedLaunchesFindTheirOperators) {
+    Options options = running("llama-3.2-1b", "eager", 2.0);
+    options.model->workload.batch = 4.0;
+    options.model->workload.prompt = 512.0;
+    options.model->workload.context = 513.0;
+    const Analysis analysis = analysis_of("hf_llama_2layer_h200_ncu_raw", options, ".csv.gz");
+    double found = 0.0;
+    for (const Joined& row : analysis.joined) found += row.expected.value > 0.0 ? row.measured.value : 0.0;
+    EXPECT_GT(found, 0.97 * analysis.kernel_time.value);
+    EXPECT_EQ(analysis.account.model, "llama-3.2-1b");
+    bool bytes = false;
+    for (const std::string& note : analysis.memory_notes)
+        bytes = bytes || note.find("decode: layers.ffn.gate_up moved") != std::string::npos;
+    EXPECT_TRUE(bytes);
 }
 
 Analysis rank(double number, double computing, double exposed) {

@@ -1,6 +1,7 @@
 #include "roofline/analyze/diagnose.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -34,6 +35,7 @@ class Stage {
         cache_copies();
         split_projections();
         head();
+        projected_again();
         weights();
     }
 
@@ -210,26 +212,49 @@ class Stage {
         }
     }
 
-    /// Logits of every prompt token, where only the last of each sequence is needed to go on.
-    void head() {
-        if (!stage_.name.starts_with("prefill") || stage_.batch <= 0.0) return;
+    /// A product whose rows are more than what the step needs of it: what it takes with those alone, at least.
+    struct Rows {
+        double there = 0.0;
+        Seconds time{};
+        Seconds needed{};
+    };
+    std::optional<Rows> rows_of(const char* name, double needed) const {
+        const Figure* bandwidth = analysis_.account.device.bandwidth(Level::memory);
         for (const Record& record : stage_.records) {
-            if (record.name != "head" || record.kind != Kind::gemm || record.weights.value <= 0.0) continue;
-            const Figure* bandwidth = analysis_.account.device.bandwidth(Level::memory);
-            if (bandwidth == nullptr) continue;
+            if (record.name != name || record.kind != Kind::gemm || record.weights.value <= 0.0) continue;
             // F1: two FLOPs for each weight and row.
             const double numbers = record.weights.value / (bits(record.work.type) / 8.0);
-            const double rows = record.work.flops.value / (2.0 * numbers);
-            if (rows < 2.0 * stage_.batch) continue;
-            const Seconds time = record.times.measured.value_or(Seconds{});
-            const Seconds left =
-                std::max(time * (stage_.batch / rows), Seconds(record.weights.value / bandwidth->value));
-            if (time <= left) continue;
-            say(fmt::format("{}: the head is computed for every prompt token", stage_.name),
-                fmt::format("{:.0f} rows of logits, of which {:.0f} choose the next token; {}, {} of the step", rows,
-                            stage_.batch, render::time(time), of_wall(time)),
-                "", "compute logits of the last position only (logits_to_keep=1; engines do)", time - left);
+            Rows rows{record.work.flops.value / (2.0 * numbers), record.times.measured.value_or(Seconds{}), {}};
+            if (bandwidth == nullptr || needed <= 0.0 || rows.there < 2.0 * needed) continue;
+            rows.needed = std::max(rows.time * (needed / rows.there), Seconds(record.weights.value / bandwidth->value));
+            if (rows.needed < rows.time) return rows;
         }
+        return std::nullopt;
+    }
+
+    /// Logits of every prompt token, where only the last of each sequence is needed to go on.
+    void head() {
+        if (!stage_.name.starts_with("prefill")) return;
+        const auto rows = rows_of("head", stage_.batch);
+        if (!rows) return;
+        say(fmt::format("{}: the head is computed for every prompt token", stage_.name),
+            fmt::format("{:.0f} rows of logits, of which {:.0f} choose the next token; {}, {} of the step", rows->there,
+                        stage_.batch, render::time(rows->time), of_wall(rows->time)),
+            "", "compute logits of the last position only (logits_to_keep=1; engines do)", rows->time - rows->needed);
+    }
+
+    /// Latent attention as plain modules do it: keys and values of the whole cache are made anew for every token.
+    void projected_again() {
+        if (!stage_.name.starts_with("decode")) return;
+        const auto rows = rows_of("layers.attention.qkv", stage_.batch);
+        if (!rows) return;
+        say(fmt::format("{}: keys and values of the whole cache are projected again", stage_.name),
+            fmt::format("the projections of attention see {:.0f} rows on average, of which {:.0f} are new; {} a step",
+                        rows->there, stage_.batch, render::time(rows->time)),
+            "attention_kernel",
+            "fold the up-projection of keys and values into queries and output (absorbed latent "
+            "attention)",
+            rows->time - rows->needed);
     }
 
     /// What remains when nothing is wasted: the weights themselves.

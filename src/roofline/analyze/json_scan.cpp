@@ -60,11 +60,15 @@ std::string_view JsonScan::nested() {
         inside = std::uint64_t{0} - (strings >> 63U);
         at += scanning::block_bytes;
     }
-    if (inside != 0) at = scanning::closing_quote(at, end_) + 1;
+    if (inside != 0) {
+        at = scanning::closing_quote(at, end_);
+        if (at < end_) ++at;
+    }
     for (; at < end_; ++at) {
         if (!scanning::in(scanning::is_structure, *at)) continue;
         if (*at == '"') {
             at = scanning::closing_quote(at + 1, end_);
+            if (at >= end_) break;
         } else if (taken(at)) {
             return result();
         }

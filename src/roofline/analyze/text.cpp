@@ -313,9 +313,13 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
     for (const std::string& note : account.notes) text += line("note      " + note, options);
     text += "\n";
 
-    if (!analysis.diagnoses.empty()) {
+    const bool any_found = std::any_of(
+        analysis.diagnoses.begin(), analysis.diagnoses.end(),
+        [&](const Diagnosis& found) { return found.stage.empty() || found.stage.starts_with(options.stage); });
+    if (any_found) {
         text += heading("what holds it back", options);
         for (const Diagnosis& diagnosis : analysis.diagnoses) {
+            if (!diagnosis.stage.empty() && !diagnosis.stage.starts_with(options.stage)) continue;
             text += line(diagnosis.words, options);
             if (!diagnosis.evidence.empty()) text += line("    seen: " + diagnosis.evidence, options);
             if (!diagnosis.advice.empty()) text += line("    do:   " + diagnosis.advice, options);
