@@ -27,7 +27,9 @@ std::string load_line(const Traffic& traffic, const Answer& answer) {
         case Load::Kind::saturated:
             return "saturated: there is always another request waiting" + share;
         case Load::Kind::users:
-            return fmt::format("{} users, each asking again when answered{}", grouped(traffic.load.value), share);
+            return traffic.load.value == 1.0
+                       ? "one user, asking again when answered" + share
+                       : fmt::format("{} users, each asking again when answered{}", grouped(traffic.load.value), share);
         case Load::Kind::rate:
             return fmt::format("{} requests/s at random{}", plain(traffic.load.value), share);
         case Load::Kind::trace:
@@ -38,8 +40,13 @@ std::string load_line(const Traffic& traffic, const Answer& answer) {
 }
 
 /// The three times side by side.
-Table steady_table(const Answer& answer) {
-    Table table{{{"one replica", Align::left}, {"limit"}, {"attainable"}, {"expected"}}, {}};
+Table steady_table(const Answer& answer, bool trace) {
+    // Only the simulation follows the arrivals of a trace.
+    Table table{{{trace ? "one replica, were there always more" : "one replica", Align::left},
+                 {"limit"},
+                 {"attainable"},
+                 {"expected"}},
+                {}};
     const auto row = [&](const char* what, const auto& text) {
         table.rows.push_back({what, text(answer.limit), text(answer.attainable), text(answer.expected)});
     };
@@ -92,7 +99,7 @@ std::string metrics_line(const Answer& answer) {
 
 std::string load_text(const Traffic& traffic, const Answer& answer) {
     std::string text = load_line(traffic, answer) + "\n";
-    text += as_text(steady_table(answer));
+    text += as_text(steady_table(answer, traffic.load.kind == Load::Kind::trace));
     if (answer.expected.overloaded) {
         text += fmt::format("OVERLOADED: {} requests/s come to a replica that serves {}: the queue has no end\n",
                             plain(traffic.load.value / answer.replicas), plain(answer.expected.capacity));

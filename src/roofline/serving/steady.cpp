@@ -9,6 +9,7 @@
 
 #include "roofline/serving/backlog.hpp"
 #include "roofline/serving/footprint.hpp"
+#include "roofline/serving/pipeline.hpp"
 #include "roofline/serving/random.hpp"
 #include "roofline/serving/step_plan.hpp"
 
@@ -16,10 +17,14 @@ namespace roofline::serving {
 namespace {
 
 constexpr int quarters = 4;  // places in its output at which a sequence is looked at
+constexpr double worth_a_chain =
+    0.02;  // of the time to the first token: what a queue must cost to be looked at closely
+constexpr double longest_chain = 1e5;
 
 /// The mix as one engine sees it: what a request brings, how long it stays, what it holds.
 struct Demand {
     std::vector<PromptSize> prompts;  // tokens to compute
+    std::vector<double> steps;        // of each of them: steps after the first token
     struct Context {
         double fraction = 0.0;  // of decoding sequences
         double past = 0.0;
@@ -85,6 +90,7 @@ Result<Demand> demand_of(const Replica& replica, const Policy& policy, const Mix
         const double whole = footprint.bytes(share.prompt, share.prompt + output + policy.speculation.tokens);
         const double at_entry = reserving ? whole : footprint.bytes(share.prompt, share.prompt);
         demand.prompts.push_back({fresh, weight, share.prompt - fresh});
+        demand.steps.push_back(steps);
         demand.fresh += weight * fresh;
         demand.prompt += weight * share.prompt;
         demand.output += weight * (policy.role == Role::decode ? output - 1.0 : output);
@@ -157,10 +163,6 @@ class Analysis {
                 pace.clustered = march();
             }
         }
-        // In a pipeline groups march by themselves and mix, more so with more of them.
-        if (stages_ > 1.0) {
-            pace.clustered = std::max(pace.clustered / 2.0, march() * (0.5 - 1.0 / stages_));
-        }
         if (pace.arrivals >= 0.999 * most_arrivals(pace)) pace.limit = Limit::step_tokens;
         return pace;
     }
@@ -196,9 +198,60 @@ class Analysis {
         return result;
     }
 
+    /// A pipeline in which as many come as go is followed step by step.
+    bool followed(const Pace& pace) const { return stages_ > 1.0 && pace.slots > 0.0; }
+
+    /// Its times, and the pace that is kept when steps wait for each other.
+    std::pair<Times, Pace> in_line(const Pace& asked) {
+        PipelineInput input{.stages = static_cast<std::size_t>(stages_),
+                            .slots = static_cast<std::size_t>(std::max(1.0, std::floor(asked.slots + 0.5))),
+                            .budget = replica_.max_step_tokens,
+                            .step_tokens = step_tokens_of_one(),
+                            .samples = policy_.samples,
+                            .requests = {}};
+        // What is computed twice is spread over all prompts.
+        const double again = demand_.fresh > 0.0 ? asked.fresh / demand_.fresh : 1.0;
+        for (std::size_t i = 0; i < demand_.prompts.size(); ++i)
+            input.requests.push_back({demand_.prompts[i].weight, demand_.prompts[i].tokens * again, demand_.steps[i]});
+        const PipelineFlow flow = follow(input, table(asked, static_cast<double>(input.slots)));
+        Pace pace = asked;
+        pace.arrivals = flow.ended;
+        pace.decoding = flow.writing * policy_.samples;
+        pace.running = flow.inside;
+        pace.delay = 0.0;  // within the time of the prompt
+        return {{.interval = flow.interval,
+                 .met = flow.interval,
+                 .prompt = flow.prompt,
+                 .flops = flow.flops,
+                 .memory_bytes = flow.memory_bytes},
+                pace};
+    }
+
     double stages() const { return stages_; }
 
   private:
+    /// Prices for the steps of a pipeline with so many requests inside.
+    StepTable table(const Pace& pace, double slots) {
+        StepTable result;
+        result.most_decoding = std::max(1.0, std::ceil(slots / stages_)) * policy_.samples;
+        const double most = demand_.fresh > 0.0 ? std::min(replica_.max_step_tokens, slots * pace.fresh + 1.0) : 0.0;
+        result.tokens = {0.0};
+        for (double tokens = 16.0; tokens < most; tokens *= 2.0) result.tokens.push_back(tokens);
+        if (most > 0.0) result.tokens.push_back(most);
+        Pace step = pace;
+        for (const double tokens : result.tokens) {
+            auto& row = result.costs.emplace_back();
+            for (std::size_t i = 0; i < StepTable::counts; ++i) {
+                const double share = static_cast<double>(i) / static_cast<double>(StepTable::counts - 1);
+                step.decoding = share * result.most_decoding;
+                if (tokens == 0.0) step.decoding = std::max(step.decoding, std::min(1.0, result.most_decoding));
+                step.room = std::max(1.0, tokens);
+                row[i] = price(step, tokens);
+            }
+        }
+        return result;
+    }
+
     Pace open(double arrivals) const {
         Pace pace;
         pace.fresh = demand_.fresh;
@@ -350,7 +403,7 @@ class Analysis {
     Times at_random(const Pace& pace) {
         BacklogInput input{.sizes = demand_.prompts,
                            .arrivals = demand_.fresh > 0.0 ? pace.arrivals * pace.fresh / demand_.fresh : 0.0,
-                           .sources = pace.slots / stages_,
+                           .sources = pace.slots,
                            .room = pace.room,
                            .by_the_clock = pace.clock > 0.0 && stages_ == 1.0,
                            .use = pace.use};
@@ -386,8 +439,15 @@ class Analysis {
     }
 
     /// How long the steps of a prompt take, beside `others` tokens of other prompts, through all stages.
-    double prompt_seconds(const Pace& pace, double others) {
+    double prompt_seconds(const Pace& met, double others) {
         if (!(demand_.fresh > 0.0)) return 0.0;
+        // Of so many requests one computes its prompt here: it meets the others, not itself.
+        Pace pace = met;
+        if (pace.slots > 0.0) {
+            const double not_itself = std::max(0.0, 1.0 - 1.0 / pace.slots);
+            pace.decoding *= not_itself;
+            others *= not_itself;
+        }
         constexpr std::size_t groups = 8;  // of prompts in the order of their size
         const std::size_t count = demand_.prompts.size();
         const double full = interval(price(pace, pace.room));
@@ -443,11 +503,10 @@ class Analysis {
                 mixed(a.memory_bytes, b.memory_bytes)};
     }
 
-    /// Requests march in step: all prompts come at once, and then nobody's for as long as the outputs last. In a
-    /// pipeline each of its groups does so by itself.
+    /// Requests march in step: all prompts come at once, and then nobody's for as long as the outputs last.
     Times together(const Pace& pace) {
         const double each = pace.arrivals * pace.fresh;  // prompt tokens per step
-        const double burst = std::clamp(pace.slots / stages_ * pace.fresh, each, pace.room);
+        const double burst = std::clamp(pace.slots * pace.fresh, each, pace.room);
         const double share = std::min(1.0, each / burst);
         const StepCost full = price(pace, burst);
         const StepCost empty = price(pace, 0.0);
@@ -455,27 +514,12 @@ class Analysis {
         result.interval = share * interval(full) + (1.0 - share) * interval(empty);
         result.flops = share * full.flops + (1.0 - share) * empty.flops;
         result.memory_bytes = share * full.memory_bytes + (1.0 - share) * empty.memory_bytes;
-        double slower = 1.0;
-        if (stages_ > 1.0) {
-            Line line(stages_);
-            const double period = std::max(1.0, demand_.decode_steps + pace.spans);
-            const auto groups = static_cast<int>(stages_);
-            const int cycles = static_cast<int>(std::min(4.0 * period, 20000.0));
-            for (int cycle = 0; cycle < cycles; ++cycle) {
-                for (int group = 0; group < groups; ++group) {
-                    const double place = cycle + group * period / groups;
-                    const bool bursts = place - period * std::floor(place / period) < share * period;
-                    line.pass(bursts ? full : empty);
-                }
-            }
-            slower = line.slower();
-        }
-        result.interval *= slower;
-        result.prompt = slower * (pace.spans + stages_ - 1.0) * interval(full);
+        result.prompt = pace.spans * interval(full);
         return result;
     }
 
-    /// S8: steps of unlike length wait for each other in a pipeline, and a group of sequences for its own step.
+    /// S9: at a rate, steps of unlike length wait for each other in a pipeline, and a group of sequences for its own
+    /// step.
     class Line {
       public:
         explicit Line(double stages)
@@ -571,8 +615,9 @@ struct Case {
 };
 
 /// Flow and times of a pace in which as many come as go: there is always somebody.
-Steady closed(const Case& the, const Pace& pace) {
-    const auto times = the.analysis.times(pace);
+Steady closed(const Case& the, const Pace& asked) {
+    const bool followed = the.analysis.followed(asked);
+    const auto [times, pace] = followed ? the.analysis.in_line(asked) : std::pair(the.analysis.times(asked), asked);
     const double stages = the.replica.pipeline_stages;
     Steady result;
     result.limit = pace.limit;
@@ -594,7 +639,8 @@ Steady closed(const Case& the, const Pace& pace) {
         // A sequence that writes does not meet its own prompt: what it stays, less the time of that (Little).
         const double stay = pace.running * times.interval / std::max(pace.arrivals, 1e-300);
         const double writing = stay - times.prompt - pace.delay * times.interval;
-        result.itl = std::clamp(writing / the.demand.decode_steps, 0.5 * result.itl, result.itl);
+        const double each = writing / the.demand.decode_steps;
+        result.itl = followed ? each : std::clamp(each, 0.5 * result.itl, result.itl);
     }
     result.ttft = the.policy.host_seconds_request + times.prompt;
     return result;
@@ -612,6 +658,43 @@ void complete(const Case& the, Steady& result) {
     result.tpot = written > 0.0 ? writing / written : 0.0;
     if (the.policy.role == Role::decode) result.ttft = result.wait + the.policy.host_seconds_request;
     result.request = result.ttft + writing;
+}
+
+/// Seconds in front of the running set with `places` always in use at `residence` each (Sakasegawa).
+double wait_for_a_place(double use, double places, double residence) {
+    return power(use, std::sqrt(2.0 * (places + 1.0)) - 1.0) / (places * (1.0 - use)) * residence;
+}
+
+/// S9: the same where few are served faster than many. The number of requests inside is a chain of births at the rate
+/// and deaths at the throughput of so many; who comes beyond the running set waits.
+double wait_in_line(const Case& the, double rate, double running, const Steady& full) {
+    const double places = std::floor(full.running + 0.5);
+    std::vector<std::pair<double, double>> known = {{0.0, 0.0}};  // requests inside, requests per second
+    const double from = std::min(running, places);
+    for (const double inside : {0.5 * from, 0.75 * from, from, from + 0.25 * (places - from),
+                                from + 0.5 * (places - from), from + 0.75 * (places - from)}) {
+        const double whole = std::floor(inside + 0.5);
+        if (whole <= known.back().first || whole >= places) continue;
+        known.emplace_back(whole, closed(the, the.analysis.pace(whole)).flow.requests);
+    }
+    known.emplace_back(places, full.capacity);
+    double weight = 1.0;  // of as many inside as the loop has come to, on a scale of its own
+    double sum = 1.0;
+    for (std::size_t i = 1; i < known.size(); ++i) {
+        const auto [low, slow] = known[i - 1];
+        const auto [high, fast] = known[i];
+        for (double inside = low + 1.0; inside <= high; ++inside) {
+            weight *= rate / (slow + (fast - slow) * (inside - low) / (high - low));
+            sum += weight;
+            if (sum > 1e200) {
+                weight *= 1e-200;
+                sum *= 1e-200;
+            }
+        }
+    }
+    const double use = rate / full.capacity;
+    const double waiting = weight * use / ((1.0 - use) * (1.0 - use));
+    return waiting / (sum + weight * use / (1.0 - use)) / rate;
 }
 
 /// S9: the time between steps and the requests that come meanwhile, each from the other.
@@ -648,12 +731,15 @@ Steady arriving(const Case& the, double rate, const Load& load, const Steady& fu
     flow.memory_bytes = mean.memory_bytes * flow.steps;
     result.running = rate * residence;
     result.prompt_step_tokens = flow.steps > 0.0 ? rate * demand.fresh / flow.steps : 0.0;
-    // The queue in front of the running set (Sakasegawa): nothing far from capacity, everything near it.
-    const double use = rate / full.capacity;
+    // The queue in front of the running set: nothing far from capacity, everything near it.
     const double places = std::max(1.0, full.running);
     const double uneven = ((load.poisson ? 1.0 : 0.0) + demand.decode_variation * demand.decode_variation) / 2.0;
-    result.wait = uneven * power(use, std::sqrt(2.0 * (places + 1.0)) - 1.0) / (places * (1.0 - use)) * residence;
-    result.ttft = the.policy.host_seconds_request + result.wait + flow.busy * times.met / 2.0 + prompt;
+    const double inside = flow.busy * times.met / 2.0 + prompt;
+    result.wait = uneven * wait_for_a_place(rate / full.capacity, places, residence);
+    // To follow a pipeline for every number inside would take too long.
+    if (result.wait > worth_a_chain * inside && places < longest_chain && the.replica.pipeline_stages == 1)
+        result.wait = uneven * wait_in_line(the, rate, result.running, full);
+    result.ttft = the.policy.host_seconds_request + result.wait + inside;
     return result;
 }
 

@@ -6,10 +6,23 @@
 namespace roofline::serving {
 namespace {
 
+constexpr double near_capacity = 0.85;
+constexpr double many_requests = 20000.0;
+
 Load of_one_replica(const Load& load, double replicas) {
     Load one = load;
     if (one.kind == Load::Kind::rate) one.value /= replicas;
     if (one.kind == Load::Kind::users) one.value = std::max(1.0, std::ceil(one.value / replicas));
+    return one;
+}
+
+/// Of a trace, the requests that one replica is dealt in turn.
+Mix dealt(const Mix& mix, double replicas) {
+    if (replicas <= 1.0 || mix.trace.empty()) return mix;
+    Mix one = mix;
+    one.trace.clear();
+    for (std::size_t i = 0; i < mix.trace.size(); i += static_cast<std::size_t>(replicas))
+        one.trace.push_back(mix.trace[i]);
     return one;
 }
 
@@ -84,7 +97,7 @@ Result<Answer> answer(const predict::Scenario& scenario, const Traffic& traffic)
     Policy policy = traffic.policy;
     if (draft) policy.speculation.draft = &*draft;
     if (traffic.simulate && traffic.prefill_replicas == 0.0) {
-        auto found = simulate(replica, policy, traffic.mix, load, traffic.sampling);
+        auto found = simulate(replica, policy, dealt(traffic.mix, result.replicas), load, traffic.sampling);
         if (!found) return std::unexpected(found.error());
         result.simulated = std::move(*found);
     }
@@ -112,11 +125,30 @@ Result<Answer> answer(const predict::Scenario& scenario, const Traffic& traffic)
         result.metrics = metrics_of(scenario, traffic, flow, found->tpot, replicas);
         result.metrics.mfu.reset();
         result.metrics.mbu.reset();
+    } else if (load.kind == Load::Kind::trace && result.simulated) {
+        // What came, not what it could do if there were always more.
+        const auto& tpot = result.simulated->tpot;
+        result.metrics = metrics_of(scenario, traffic, result.simulated->flow, tpot ? tpot->mean : 0.0, replicas);
     } else {
         result.metrics = metrics_of(scenario, traffic, result.expected.flow, result.expected.tpot, replicas);
     }
+    if (load.kind == Load::Kind::rate && !result.expected.overloaded) {
+        const double use = load.value / result.expected.capacity;
+        if (use > near_capacity && !result.simulated)
+            result.assumptions.emplace_back(
+                "so near to capacity the wait for a place is a rough mean: --simulate follows the queue");
+        if (use > near_capacity && result.simulated && traffic.sampling.requests < many_requests)
+            result.assumptions.emplace_back(
+                "so near to capacity queues come and go slowly: --requests 50000 or more gives a steady mean");
+    }
     if (traffic.policy.host_seconds_request == 0.0 && traffic.policy.host_seconds_step == 0.0)
         result.assumptions.emplace_back("the host costs nothing (--host-time, --host-time-per-step say what it does)");
+    const Speculation& guesses = traffic.policy.speculation;
+    if (traffic.draft)
+        result.assumptions.emplace_back("the weights and the cache of what guesses are not counted in memory");
+    else if (guesses.tokens > 0.0 && guesses.draft_fraction == 0.0)
+        result.assumptions.emplace_back(
+            "guessing costs nothing (a third number of --speculate, or --draft-model, says what it does)");
     if (traffic.mix.prompt.shape == Lengths::Shape::fixed && traffic.mix.trace.empty())
         result.assumptions.emplace_back(
             "all requests are alike; --prompts lognormal:1024,0.5 and the like spread them");

@@ -1,0 +1,53 @@
+// A saturated pipeline followed step by step, with counts in place of requests and prices read off a small table. Which
+// steps meet which matters there: a long one holds up those behind it, they come through together, and their prompts
+// pile up in the next. No distribution of single steps knows that.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "roofline/serving/replica.hpp"
+
+namespace roofline::serving {
+
+/// Costs of steps by their prompt tokens and decoding sequences; between the points linear.
+struct StepTable {
+    static constexpr std::size_t counts = 3;          // of decoding sequences: none, half of the most, the most
+    std::vector<double> tokens;                       // of prompts, ascending from 0
+    double most_decoding = 1.0;                       // sequences
+    std::vector<std::array<StepCost, counts>> costs;  // one row for each number of tokens
+
+    StepCost at(double prompt_tokens, double decoding) const;
+};
+
+struct PipelineRequest {
+    double weight = 0.0;
+    double fresh = 0.0;  // prompt tokens to compute
+    double steps = 0.0;  // that it writes in after its prompt
+};
+
+struct PipelineInput {
+    std::size_t stages = 2;
+    std::size_t slots = 1;     // requests that are inside at once, always
+    double budget = 1.0;       // tokens of a step
+    double step_tokens = 1.0;  // of the budget, that a writing request takes
+    double samples = 1.0;      // sequences of a writing request
+    std::vector<PipelineRequest> requests;
+};
+
+/// Means over steps, or over requests where it says so.
+struct PipelineFlow {
+    double interval = 0.0;  // seconds from one step to the next
+    double ended = 0.0;     // requests per step
+    double writing = 0.0;   // requests that write in a step
+    double inside = 0.0;    // requests, those whose prompt is computed included
+    double prompt = 0.0;    // seconds from admission to the first token, mean of requests
+    double flops = 0.0;
+    double memory_bytes = 0.0;
+};
+
+/// S8. The same numbers every time: its requests are drawn from a seed of its own.
+PipelineFlow follow(const PipelineInput& input, const StepTable& table);
+
+}  // namespace roofline::serving
