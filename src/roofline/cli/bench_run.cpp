@@ -99,8 +99,15 @@ Result<void> open_cpu(const BenchOptions& options, Place& place, Run& run) {
         run.descriptions.push_back(backend->describe());
         place.backends.push_back(std::move(backend));
     }
-    auto threads = bench::Threads::start(options.threads > 0 ? options.threads : bench::usable_processors());
+    int count = options.threads > 0 ? options.threads : bench::usable_processors();
+    auto threads = bench::Threads::start(count);
+    // A number that was asked for is kept or refused; one of our own choosing gives way to a limit of the system.
+    while (!threads && options.threads == 0 && count > 1) threads = bench::Threads::start(--count);
     if (!threads) return std::unexpected(threads.error());
+    if (options.threads == 0 && count < bench::usable_processors()) {
+        run.account.notes.push_back(
+            fmt::format("{} of {} threads: the system allows no more", count, bench::usable_processors()));
+    }
     place.threads = std::move(*threads);
     place.title = processor_name();
     run.threads = place.threads->count();

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <set>
+
+#include <fmt/format.h>
 
 namespace roofline::measure {
 
@@ -74,6 +78,25 @@ Kernels kernels_here() {
     std::erase_if(kernels.flops, [](const FlopKernel& kernel) { return !kernel.here(); });
     std::erase_if(kernels.memory, [](const MemoryKernel& kernel) { return !kernel.here(); });
     return kernels;
+}
+
+std::string variant_of(const MemoryKernel& kernel) {
+    std::string text(kernel.set);
+    if (kernel.streams > 1) text += fmt::format(", {} streams", kernel.streams);
+    if (kernel.streaming) text += ", past the caches";
+    return text;
+}
+
+std::vector<MemoryKernel> wide_ones(const std::vector<MemoryKernel>& kernels) {
+    std::set<std::size_t, std::greater<>> widths;
+    for (const MemoryKernel& kernel : kernels) widths.insert(kernel.width);
+    if (widths.empty()) return {};
+    const std::size_t least = widths.size() == 1 ? *widths.begin() : *std::next(widths.begin());
+    std::vector<MemoryKernel> result;
+    for (const MemoryKernel& kernel : kernels) {
+        if (kernel.width >= least) result.push_back(kernel);
+    }
+    return result;
 }
 
 void fill_pages(std::byte* memory, std::size_t bytes) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -64,6 +65,11 @@ struct Kernels {
 Kernels all_kernels();
 /// Those this machine can run.
 Kernels kernels_here();
+
+/// "avx512, 8 streams, past the caches".
+std::string variant_of(const MemoryKernel& kernel);
+/// The instruction sets with the widest vectors, the two widest widths of them.
+std::vector<MemoryKernel> wide_ones(const std::vector<MemoryKernel>& kernels);
 
 inline constexpr std::size_t page_bytes = 4096;
 inline constexpr std::size_t page_words = page_bytes / sizeof(double);

@@ -34,26 +34,6 @@ struct Plan {
     }
 };
 
-std::string variant_of(const MemoryKernel& kernel) {
-    std::string text(kernel.set);
-    if (kernel.streams > 1) text += fmt::format(", {} streams", kernel.streams);
-    if (kernel.streaming) text += ", past the caches";
-    return text;
-}
-
-/// The instruction sets with the widest vectors, the two widest widths of them.
-std::vector<MemoryKernel> wide_ones(const std::vector<MemoryKernel>& kernels) {
-    std::set<std::size_t, std::greater<>> widths;
-    for (const MemoryKernel& kernel : kernels) widths.insert(kernel.width);
-    if (widths.empty()) return {};
-    const std::size_t least = widths.size() == 1 ? *widths.begin() : *std::next(widths.begin());
-    std::vector<MemoryKernel> result;
-    for (const MemoryKernel& kernel : kernels) {
-        if (kernel.width >= least) result.push_back(kernel);
-    }
-    return result;
-}
-
 class Measurement {
   public:
     Measurement(const CpuOptions& options, Machine machine)
@@ -134,6 +114,7 @@ class Measurement {
         const double at_least = (options_.quick ? 128.0 : 256.0) * mebibyte;
         double each = std::max(at_least, (options_.quick ? 2.0 : 4.0) * machine_.last_cache_bytes);
         if (options_.most_bytes > 0) each = static_cast<double>(options_.most_bytes);
+        const double wanted_bytes = each;
         if (machine_.free_bytes > 0.0) each = std::min(each, machine_.free_bytes / 4.0 / 6.0);
         if (options_.most_bytes == 0 && each < smallest_useful) {
             return std::unexpected(
@@ -141,16 +122,32 @@ class Measurement {
                                     machine_.free_bytes / 1e6, 24.0 * smallest_useful / 1e6),
                         true});
         }
+        // A limit on the process may allow less than the machine has free.
+        Result<void> taken = reserve(each);
+        while (!taken && options_.most_bytes == 0 && each >= 2.0 * smallest_useful) {
+            each /= 2.0;
+            taken = reserve(each);
+        }
+        if (!taken) return taken;
+        if (wanted_bytes > each) {
+            note(
+                fmt::format("arrays of {:.0f} MB instead of {:.0f}, for want of memory: caches may make it look faster",
+                            each / 1e6, wanted_bytes / 1e6));
+        }
+        array_bytes_ = each;
+        return {};
+    }
+
+    Result<void> reserve(double each) {
         auto alone = Field::make(*team_, 1, static_cast<std::size_t>(each));
         if (!alone) return std::unexpected(alone.error());
-        alone_ = std::make_unique<Field>(std::move(*alone));
         if (threads_ > 1) {
             auto all = Field::make(*team_, threads_, static_cast<std::size_t>(each / static_cast<double>(threads_)));
             if (!all) return std::unexpected(all.error());
             all_ = std::make_unique<Field>(std::move(*all));
             pair_nodes();
         }
-        array_bytes_ = each;
+        alone_ = std::make_unique<Field>(std::move(*alone));
         return {};
     }
 

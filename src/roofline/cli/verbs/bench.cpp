@@ -1,4 +1,5 @@
 // roofline bench: the operators and whole steps of a real model, run on this machine and held against its roofs.
+#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
@@ -26,7 +27,10 @@ Result<int> run(const Options& options, const std::string& command) {
         return fail("no MODEL was named (`roofline models` lists the built-in ones)");
     const auto found = options.bench.engine.empty() ? run_bench(options.bench) : run_engine(options.bench);
     if (!found) return std::unexpected(found.error());
-    if (interrupted()) return stopped;  // nothing was written, and nothing will be
+    if (interrupted()) {
+        fmt::print(stderr, "roofline: stopped; nothing was written\n");
+        return stopped;
+    }
     const std::string text = options.output.format == "json" ? io::dump(bench::run_json(*found, {command, now_iso()}))
                                                              : bench_text(*found, options.output.format == "md");
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
