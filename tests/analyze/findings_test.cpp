@@ -181,7 +181,7 @@ TEST(Ranks, TheSlowestIsTheOneThatOthersWaitFor) {
     EXPECT_EQ(ranks[2].rank->waiting.value, 0.0);
     EXPECT_NEAR(ranks[0].rank->waiting.value, 2e-3, 1e-12);
     const std::string text = ranks_text(ranks, {});
-    EXPECT_NE(text.find("rank 1 computes longest: 6.000 ms, the others 4.000 ms on average, which wait 2.000 ms each"),
+    EXPECT_NE(text.find("rank 1 computes longest: 6.000 ms, the others 4.000 ms on average; they wait 2.000 ms"),
               std::string::npos)
         << text;
     EXPECT_NE(text.find("at most 1.15x"), std::string::npos) << text;

@@ -78,11 +78,13 @@ std::string ranks_text(const std::vector<Analysis>& analyses, const TextOptions&
     const Seconds mean = others / rest;
     if (computing.value <= 0.0) return text;
     const double skew = mean.value > 0.0 ? computing / mean - 1.0 : 0.0;
-    std::string said = fmt::format("{} computes longest: {}, the others {} on average", called(*slowest),
-                                   render::time(computing), render::time(mean));
+    std::string said =
+        fmt::format("{} computes longest: {}, the {} {}{}", called(*slowest), render::time(computing),
+                    rest > 1.0 ? "others" : "other", render::time(mean), rest > 1.0 ? " on average" : "");
     if (skew < 0.01) said = fmt::format("all compute equally long, within {}", render::percent(0.01));
     if (any_collectives && skew >= 0.01)
-        said += fmt::format(", which wait {} each in collectives", render::time(waiting / rest));
+        said += fmt::format("; {} in collectives for it",
+                            (rest > 1.0 ? "they wait " : "it waits ") + render::time(waiting / rest));
     text += line(said, options);
     const Seconds even = (others + computing) / (rest + 1.0);
     const Seconds saved = computing - even;

@@ -278,17 +278,15 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
     }
     const bool in_graphs = std::any_of(analysis.steps.begin(), analysis.steps.end(),
                                        [](const StepTime& step) { return step.graph_kernels > 0.0; });
-    if (timeline.any_shapes && analysis.explained_time / analysis.kernel_time < 0.5 && !options.model && in_graphs) {
+    if (options.model || timeline.ran.empty()) return analysis;
+    if (in_graphs && analysis.explained_time / analysis.kernel_time < 0.5) {
         analysis.account.notes.emplace_back(
             "most kernels ran inside CUDA graphs, which carry no shapes: name what ran with --model to have them "
-            "explained "
-            "(docs/tracing.md)");
-    }
-    if (!timeline.any_shapes && !timeline.ran.empty() && !options.model) {
+            "explained (docs/tracing.md)");
+    } else if (!timeline.any_shapes) {
         analysis.account.notes.emplace_back(
             "the file holds no shapes, so FLOPs and bytes are unknown: record with record_shapes=True "
-            "(docs/tracing.md), or "
-            "name what ran with --model");
+            "(docs/tracing.md), or name what ran with --model");
     }
     return analysis;
 }
