@@ -90,7 +90,7 @@ TEST(Report, NotesWhatWasFasterAndThatTheMachineWasBusy) {
     EXPECT_EQ(run.account.notes[1], "the machine was busy: others kept 1.5 processors busy meanwhile");
     const auto json = run_json(run, {});
     EXPECT_EQ(json["bench"]["busy"], true);
-    const auto& results = json["bench"]["stages"][0]["results"];
+    const auto results = json["bench"]["stages"][0]["results"];
     const auto found = std::find_if(results.begin(), results.end(),
                                     [](const auto& one) { return one["name"] == "layers.ffn.gate_up"; });
     ASSERT_NE(found, results.end());

@@ -71,9 +71,10 @@ std::string bench(const nlohmann::json& request, const Progress& progress) {
         const json backends = request.value("backends", json::array({"own", "cublaslt"}));
         json plugins = json::array();
         for (const json& file : request.value("plugins", json::array())) {
-            const roofline_cuda_kernel& kernel = load_foreign(file.get<std::string>());
+            const roofline_cuda_kernel* kernel = load_foreign(file.get<std::string>());
             plugins.push_back(
-                {{"name", kernel.name}, {"description", kernel.description != nullptr ? kernel.description : kernel.name}});
+                {{"name", kernel->name},
+                 {"description", kernel->description != nullptr ? kernel->description : kernel->name}});
         }
         json results = json::array();
         for (const json& task : request.at("tasks")) {

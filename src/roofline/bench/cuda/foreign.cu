@@ -37,7 +37,7 @@ void check(const roofline_cuda_kernel* kernel, const std::string& path) {
 
 }  // namespace
 
-const roofline_cuda_kernel& load_foreign(const std::string& path) {
+const roofline_cuda_kernel* load_foreign(const std::string& path) {
     // Without a slash the loader would look among the system's libraries.
     void* library = dlopen((path.find('/') == std::string::npos ? "./" + path : path).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) throw Failure{std::string("the kernel does not load: ") + dlerror()};
@@ -50,7 +50,7 @@ const roofline_cuda_kernel& load_foreign(const std::string& path) {
     check(kernel, path);
     const auto [known, fresh] = loaded().emplace(kernel->name, kernel);
     if (!fresh && known->second != kernel) throw Failure{path + ": calls itself " + kernel->name + ", as another does"};
-    return *kernel;
+    return kernel;
 }
 
 const roofline_cuda_kernel* foreign_named(const std::string& name) {

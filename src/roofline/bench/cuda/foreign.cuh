@@ -10,8 +10,8 @@
 
 namespace roofline::cuda::kernels {
 
-/// Throws a Failure that says what is wrong with the file.
-const roofline_cuda_kernel& load_foreign(const std::string& path);
+/// Never null: throws a Failure that says what is wrong with the file.
+const roofline_cuda_kernel* load_foreign(const std::string& path);
 
 /// Among those that were loaded; null where there is none of that name.
 const roofline_cuda_kernel* foreign_named(const std::string& name);
