@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <sys/mman.h>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -92,6 +93,18 @@ double loads(const std::byte* memory, std::size_t bytes, std::uint64_t passes) {
     return static_cast<double>(bytes) * static_cast<double>(passes);
 }
 
+/// Loads from several places of a large array in turn: a core fetches more that way.
+double loads_apart(const std::byte* memory, std::size_t bytes, std::size_t streams, std::uint64_t passes) {
+    const std::size_t part = bytes / streams / 512 * 512;
+    double done = 0.0;
+    for (std::uint64_t pass = 0; pass < passes; ++pass) {
+        for (std::size_t at = 0; at < part; at += 512) {
+            for (std::size_t stream = 0; stream < streams; ++stream) done += loads(memory + stream * part + at, 512, 1);
+        }
+    }
+    return done;
+}
+
 /// The fastest of many windows of about two milliseconds.
 template <class Loop>
 double best_rate(const Loop& loop) {
@@ -150,12 +163,42 @@ double read_by_hand(std::size_t bytes) {
     return best_rate([&](std::uint64_t units) { return loads(memory.get(), bytes, units); });
 }
 
+/// One place, two and four; 16 MiB at a time through all of it.
+double memory_by_hand() {
+    constexpr std::size_t bytes = std::size_t{512} << 20U;
+    constexpr std::size_t piece = std::size_t{16} << 20U;
+    const std::unique_ptr<std::byte[], void (*)(std::byte*)> memory(
+        static_cast<std::byte*>(std::aligned_alloc(std::size_t{2} << 20U, bytes)),
+        [](std::byte* block) { std::free(block); });
+#if defined(MADV_HUGEPAGE)
+    ::madvise(memory.get(), bytes, MADV_HUGEPAGE);
+#endif
+    std::memset(memory.get(), 1, bytes);
+    double best = 0.0;
+    std::size_t at = 0;
+    for (int round = 0; round < 100; ++round) {
+        for (const std::size_t streams : {1, 2, 4}) {
+            const double start = seconds_now();
+            const double work = loads_apart(memory.get() + at, piece, streams, 1);
+            if (work == 0.0) return 0.0;
+            best = std::max(best, work / (seconds_now() - start));
+            at = (at + piece) % bytes;
+        }
+    }
+    return best;
+}
+
 BENCHMARK_CAPTURE(compare, fp32, "vector.fp32", fp32_by_hand)->Iterations(1)->Unit(benchmark::kSecond);
 BENCHMARK_CAPTURE(compare, l1_read, "l1.read", [] { return read_by_hand(16 * 1024); })
     ->Iterations(1)
     ->Unit(benchmark::kSecond);
-BENCHMARK_CAPTURE(compare, memory_read, "memory.read", [] { return read_by_hand(std::size_t{512} << 20U); })
+// Well inside the second and third level of the machines we know.
+BENCHMARK_CAPTURE(compare, l2_read, "l2.read", [] { return read_by_hand(400 * 1024); })
     ->Iterations(1)
     ->Unit(benchmark::kSecond);
+BENCHMARK_CAPTURE(compare, l3_read, "l3.read", [] { return read_by_hand(std::size_t{6} << 20U); })
+    ->Iterations(1)
+    ->Unit(benchmark::kSecond);
+BENCHMARK_CAPTURE(compare, memory_read, "memory.read", memory_by_hand)->Iterations(1)->Unit(benchmark::kSecond);
 
 }  // namespace

@@ -68,6 +68,24 @@ TEST(Rounds, ASettledTrialLeavesAndTheRestGoOn) {
     EXPECT_EQ(outcomes[0].rates.size(), 13U);  // three to agree, ten that gain nothing
 }
 
+TEST(Rounds, AUnitThatWakesLateIsStillSeenAwake) {
+    // Half speed in the first tenth of a second, as wide vector units have it on a busy machine.
+    const auto rate = [](double least_s) {
+        FakeClock clock;
+        Trial sleepy = steady("sleepy", clock, 1e-6);
+        sleepy.run = [&clock](std::uint64_t units) {
+            const double taken = static_cast<double>(units) * (clock.now < 0.1 ? 2e-6 : 1e-6);
+            clock.now += taken;
+            return Window{taken, true};
+        };
+        Rounds rounds;
+        rounds.least_s = least_s;
+        return run_rounds(std::vector{sleepy}, rounds, clock)[0].result().rate;
+    };
+    EXPECT_NEAR(rate(0.0), 5e6, 1.0);
+    EXPECT_NEAR(rate(0.2), 1e7, 1.0);
+}
+
 TEST(Rounds, TheTimeIsKeptButEveryTrialGetsTheFewest) {
     FakeClock clock;
     const std::vector<Trial> trials = {steady("a", clock, 0.002), steady("b", clock, 0.002), steady("c", clock, 0.002)};

@@ -65,6 +65,7 @@ class Measurement {
         Rounds rounds;
         rounds.budget_s = std::max(0.1 * options_.seconds, options_.seconds - (clock_.seconds() - start));
         rounds.fewest = options_.quick ? 3 : 5;
+        rounds.least_s = 0.25 * rounds.budget_s;
         rounds.stop = options_.stop;
         rounds.progress = options_.progress;
         const std::vector<Outcome> outcomes = run_rounds(plan_.trials, rounds, clock_);

@@ -119,6 +119,7 @@ std::vector<Outcome> run_rounds(std::span<const Trial> trials, const Rounds& rou
                     fmt::format("{} ({:.0f} s left)", trials[i].name, std::max(0.0, rounds.budget_s - spent)));
             any = true;
             one_window(trials[i], state);
+            if (clock.seconds() - start < rounds.least_s) state.outcome.settled = false;
         }
         if (!any) break;
     }

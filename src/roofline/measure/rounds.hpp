@@ -43,6 +43,7 @@ struct Outcome {
 struct Rounds {
     double budget_s = 10.0;
     std::size_t fewest = 4;                // windows of each trial, even if the time is spent
+    double least_s = 0.0;                  // no trial is settled before this: wide units may sleep for a while
     std::function<bool()> stop = nullptr;  // asked between windows
     Progress progress = nullptr;           // told the name of the trial and the time left
 };
