@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "roofline/bench/cuda/attention.cuh"
+#include "roofline/bench/cuda/attention_fp8.cuh"
 #include "roofline/bench/cuda/attention_warp.cuh"
 #include "roofline/bench/cuda/bulk.cuh"
 #include "roofline/bench/cuda/launch.cuh"
@@ -101,7 +102,6 @@ __global__ __launch_bounds__(Warps * 32) void bulk_decode_kernel(Attention a) {
     }
     __syncwarp();
     let_next_start();
-    wait_for_previous();
 
     const auto fetch = [&](int first, int stage) {
         if (lane != 0 || first >= end) return;
@@ -112,8 +112,14 @@ __global__ __launch_bounds__(Warps * 32) void bulk_decode_kernel(Attention a) {
         bulk_copy(to, keys + from, bytes, full + stage * 8);
         bulk_copy(to + unit_bytes, values + from, bytes, full + stage * 8);
     };
-#pragma unroll
-    for (int i = 0; i < Stages; ++i) fetch(begin + i * Warps * unit, i);
+    // The kernel before may write the newest key and value, and no other: those before it need not wait.
+    int early = 0;
+    while (early < Stages && begin + early * Warps * unit + unit < a.context) {
+        fetch(begin + early * Warps * unit, early);
+        ++early;
+    }
+    wait_for_previous();
+    for (int i = early; i < Stages; ++i) fetch(begin + i * Warps * unit, i);
     Warp state;
     state.begin(a);
     const float to_exponent = log2_e * a.key_scale * rsqrtf(static_cast<float>(Dimension));
@@ -152,20 +158,8 @@ DecodeVariant bulk_variant(const char* name) {
         true};
 }
 
-template <class Cache, int Dimension, int Heads>
-std::vector<DecodeVariant> variants() {
-    constexpr int steps = 4096 / (8 * Dimension * 16 / Cache::values);  // copies of 4 KiB
-    std::vector<DecodeVariant> all = {
-        variant<Cache, Dimension, Heads, 8, 1>("8 warps, 8 keys"),
-        bulk_variant<Cache, Dimension, Heads, 8, steps, 3>("bulk, 8 warps, 3 x 4 KiB"),
-        bulk_variant<Cache, Dimension, Heads, 4, steps, 3>("bulk, 4 warps, 3 x 4 KiB"),
-    };
-    if constexpr (Heads == 1 && Dimension <= 128) {
-        all.push_back(bulk_variant<Cache, Dimension, Heads, 8, steps / 2, 6>("bulk, 8 warps, 6 x 2 KiB"));
-        all.push_back(bulk_variant<Cache, Dimension, Heads, 16, steps / 2, 3>("bulk, 16 warps, 3 x 2 KiB"));
-        all.push_back(variant<Cache, Dimension, Heads, 8, 2>("8 warps, 16 keys"));
-    }
-    // Compiled for an older architecture, the kernels with bulk copies are empty.
+/// Compiled for an older architecture, the kernels with bulk copies are empty.
+std::vector<DecodeVariant> usable(std::vector<DecodeVariant> all) {
     std::erase_if(all, [](const DecodeVariant& one) {
         if (!one.hopper) return false;
         cudaFuncAttributes attributes{};
@@ -175,16 +169,47 @@ std::vector<DecodeVariant> variants() {
     return all;
 }
 
+template <int Dimension, int Heads>
+std::vector<DecodeVariant> bf16_variants() {
+    constexpr int steps = 4096 / (8 * Dimension * 2);  // copies of 4 KiB
+    std::vector<DecodeVariant> all = {
+        variant<Bf16, Dimension, Heads, 8, 1>("8 warps, 8 keys"),
+        bulk_variant<Bf16, Dimension, Heads, 8, steps, 3>("bulk, 8 warps, 3 x 4 KiB"),
+        bulk_variant<Bf16, Dimension, Heads, 4, steps, 3>("bulk, 4 warps, 3 x 4 KiB"),
+    };
+    if constexpr (Heads == 1 && Dimension <= 128) {
+        all.push_back(bulk_variant<Bf16, Dimension, Heads, 8, steps / 2, 6>("bulk, 8 warps, 6 x 2 KiB"));
+        all.push_back(bulk_variant<Bf16, Dimension, Heads, 16, steps / 2, 3>("bulk, 16 warps, 3 x 2 KiB"));
+        all.push_back(variant<Bf16, Dimension, Heads, 8, 2>("8 warps, 16 keys"));
+    }
+    return usable(std::move(all));
+}
+
+template <int Dimension, int Heads>
+std::vector<DecodeVariant> fp8_variants() {
+    std::vector<DecodeVariant> all = {
+        variant<Fp8, Dimension, Heads, 8, 1>("8 warps, 8 keys"),
+        bulk_variant<Fp8Cache, Dimension, Heads, 4, 4, 3>("bulk, 4 warps, 3 x 32 keys"),
+        bulk_variant<Fp8Cache, Dimension, Heads, 8, 2, 3>("bulk, 8 warps, 3 x 16 keys"),
+    };
+    if constexpr (Dimension <= 128) {
+        all.push_back(bulk_variant<Fp8Cache, Dimension, Heads, 8, 4, 3>("bulk, 8 warps, 3 x 32 keys"));
+        all.push_back(bulk_variant<Fp8Cache, Dimension, Heads, 8, 4, 2>("bulk, 8 warps, 2 x 32 keys"));
+        all.push_back(bulk_variant<Fp8Cache, Dimension, Heads, 8, 2, 5>("bulk, 8 warps, 5 x 16 keys"));
+    }
+    return usable(std::move(all));
+}
+
 }  // namespace
 
 std::vector<DecodeVariant> decode_variants(int head_dim, int group, Format cache) {
     if (group < 1 || group > 16) return {};
     const bool wide = group > 8;
-    if (cache == Format::bf16 && head_dim == 64) return wide ? variants<Bf16, 64, 2>() : variants<Bf16, 64, 1>();
-    if (cache == Format::bf16 && head_dim == 128) return wide ? variants<Bf16, 128, 2>() : variants<Bf16, 128, 1>();
-    if (cache == Format::bf16 && head_dim == 256) return wide ? variants<Bf16, 256, 2>() : variants<Bf16, 256, 1>();
-    if (cache == Format::fp8 && head_dim == 128) return wide ? variants<Fp8, 128, 2>() : variants<Fp8, 128, 1>();
-    if (cache == Format::fp8 && head_dim == 256) return wide ? variants<Fp8, 256, 2>() : variants<Fp8, 256, 1>();
+    if (cache == Format::bf16 && head_dim == 64) return wide ? bf16_variants<64, 2>() : bf16_variants<64, 1>();
+    if (cache == Format::bf16 && head_dim == 128) return wide ? bf16_variants<128, 2>() : bf16_variants<128, 1>();
+    if (cache == Format::bf16 && head_dim == 256) return wide ? bf16_variants<256, 2>() : bf16_variants<256, 1>();
+    if (cache == Format::fp8 && head_dim == 128) return wide ? fp8_variants<128, 2>() : fp8_variants<128, 1>();
+    if (cache == Format::fp8 && head_dim == 256) return wide ? fp8_variants<256, 2>() : fp8_variants<256, 1>();
     return {};
 }
 

@@ -1,5 +1,5 @@
-// What a warp of decode attention keeps and does, wherever its keys and values come from (attention_decode.cu: straight
-// into registers, or by way of a ring in shared memory).
+// A warp of decode attention in bf16, wherever its keys and values come from (attention_decode.cu: straight into
+// registers, or by way of a ring in shared memory).
 //
 // Scores are Q K^T with the group's heads as rows (bf16, m16n8k16): a lane gets the scores of its head with keys 2c and
 // 2c+1 of eight. The output is V^T P^T (tf32, m16n8k8) with the group's heads as columns: there a lane must hold, for
@@ -7,18 +7,12 @@
 // and needs the values of just these two keys, 16 bytes of each at a time.
 #pragma once
 
-#include <algorithm>
 #include <cuda_bf16.h>
 
-#include "roofline/bench/cuda/attention.cuh"
+#include "roofline/bench/cuda/attention_state.cuh"
 #include "roofline/bench/cuda/fragments.cuh"
 
 namespace roofline::cuda::kernels {
-
-constexpr int most_splits = 96;
-
-constexpr float log2_e = 1.4426950408889634f;
-constexpr float nothing = -1e30f;  // a score that is no key's: finite, so that differences of two are numbers
 
 __device__ inline float tf32(float value) {
     std::uint32_t bits;
@@ -26,47 +20,40 @@ __device__ inline float tf32(float value) {
     return __uint_as_float(bits);
 }
 
-/// Heads: tiles of 8 query heads. Dimension: of a head.
+/// A lane's queries: of the head of its quad in a tile of 8, what its corner takes of each load; zero beyond the group.
+template <class Cache, int Dimension>
+__device__ inline uint4 query_of(const Attention& a, int tile, int load, int part) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int group = a.query_heads / a.kv_heads;
+    const int sequence = static_cast<int>(blockIdx.y) / a.kv_heads;
+    const int kv_head = static_cast<int>(blockIdx.y) % a.kv_heads;
+    const int head = 8 * tile + lane / 4;
+    if (head >= group) return {0, 0, 0, 0};
+    const auto* source = reinterpret_cast<const uint4*>(
+        static_cast<const __nv_bfloat16*>(a.queries) + static_cast<std::size_t>(sequence) * a.query_stride +
+        (kv_head * group + head) * Dimension + lane % 4 * Cache::values);
+    return source[load * 4 * Cache::operand_loads + part];
+}
+
 template <class Cache, int Dimension, int Heads>
-struct DecodeWarp {
-    static constexpr int value_bytes = 16 / Cache::values;
-    static constexpr int row_bytes = Dimension * value_bytes;
-    static constexpr int key_loads = Dimension / (4 * Cache::values);    // of a key, by a lane of its quad
-    static constexpr int value_loads = Dimension / (8 * Cache::values);  // of a value, by each of 8 lanes
-    static_assert(value_loads > 0);
+struct DecodeWarp : DecodeState<Cache, Dimension, Heads> {
+    using State = DecodeState<Cache, Dimension, Heads>;
+    using State::key_loads;
+    using State::value_loads;
 
     std::uint32_t query[Heads][key_loads][Cache::words];
-    float highest[Heads];
-    float total[Heads];
-    float output[Heads][value_loads * Cache::words][4];
 
     /// The queries as first operand: rows quad and quad + 8 are heads of the group, the rest are zero.
     __device__ void begin(const Attention& a) {
-        const int lane = static_cast<int>(threadIdx.x) % 32;
-        const int group = a.query_heads / a.kv_heads;
-        const int sequence = static_cast<int>(blockIdx.y) / a.kv_heads;
-        const int kv_head = static_cast<int>(blockIdx.y) % a.kv_heads;
+        this->clear();
 #pragma unroll
         for (int tile = 0; tile < Heads; ++tile) {
-            const int head = 8 * tile + lane / 4;
-            const auto* source = reinterpret_cast<const uint4*>(
-                static_cast<const __nv_bfloat16*>(a.queries) + static_cast<std::size_t>(sequence) * a.query_stride +
-                (kv_head * group + head) * Dimension + lane % 4 * Cache::values);
 #pragma unroll
             for (int i = 0; i < key_loads; ++i) {
                 uint4 raw[Cache::operand_loads];
 #pragma unroll
-                for (int j = 0; j < Cache::operand_loads; ++j) {
-                    raw[j] = head < group ? source[i * 4 * Cache::operand_loads + j] : uint4{0, 0, 0, 0};
-                }
+                for (int j = 0; j < Cache::operand_loads; ++j) raw[j] = query_of<Cache, Dimension>(a, tile, i, j);
                 Cache::arrange(raw, query[tile][i]);
-            }
-            highest[tile] = nothing;
-            total[tile] = 0.0f;
-#pragma unroll
-            for (int i = 0; i < value_loads * Cache::words; ++i) {
-#pragma unroll
-                for (int j = 0; j < 4; ++j) output[tile][i][j] = 0.0f;
             }
         }
     }
@@ -75,63 +62,35 @@ struct DecodeWarp {
     /// its 16 bytes.
     template <int Steps, class Source>
     __device__ void take(const Source& source, int inside, float to_exponent) {
-        const int corner = static_cast<int>(threadIdx.x) % 4;
-        float scores[Steps][4];
+        float weights[Heads][Steps][2];
 #pragma unroll
         for (int step = 0; step < Steps; ++step) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) scores[step][i] = 0.0f;
+            float scores[4] = {};
 #pragma unroll
             for (int i = 0; i < key_loads; ++i) {
                 std::uint32_t pairs[Cache::words];
                 Cache::unpack(source.key(step, i), pairs);
 #pragma unroll
                 for (int j = 0; j < Cache::words; j += 2) {
-                    mma_bf16(scores[step], query[0][i][j], Heads > 1 ? query[Heads - 1][i][j] : 0u, query[0][i][j + 1],
+                    mma_bf16(scores, query[0][i][j], Heads > 1 ? query[Heads - 1][i][j] : 0u, query[0][i][j + 1],
                              Heads > 1 ? query[Heads - 1][i][j + 1] : 0u, pairs[j], pairs[j + 1]);
                 }
             }
+#pragma unroll
+            for (int tile = 0; tile < Heads; ++tile) {
+                weights[tile][step][0] = scores[2 * tile];
+                weights[tile][step][1] = scores[2 * tile + 1];
+            }
         }
-        float probability[Heads][Steps][2];
 #pragma unroll
         for (int tile = 0; tile < Heads; ++tile) {
-            float best = nothing;
+            this->weigh(weights[tile], tile, inside, to_exponent);
 #pragma unroll
             for (int step = 0; step < Steps; ++step) {
 #pragma unroll
                 for (int which = 0; which < 2; ++which) {
-                    const bool counts = 8 * step + 2 * corner + which < inside;
-                    const float score = counts ? scores[step][2 * tile + which] * to_exponent : nothing;
-                    probability[tile][step][which] = score;
-                    best = fmaxf(best, score);
-                }
-            }
-            best = fmaxf(best, __shfl_xor_sync(~0u, best, 1));
-            best = fmaxf(best, __shfl_xor_sync(~0u, best, 2));
-            // Sums are kept relative to the highest score so far; it rarely rises after the first keys.
-            if (__any_sync(~0u, best > highest[tile])) {
-                const float raised = fmaxf(best, highest[tile]);
-                const float factor = exp2f(highest[tile] - raised);
-                highest[tile] = raised;
-                total[tile] *= factor;
-                const float even = __shfl_sync(~0u, factor, 8 * corner);
-                const float odd = __shfl_sync(~0u, factor, 8 * corner + 4);
-#pragma unroll
-                for (int i = 0; i < value_loads * Cache::words; ++i) {
-                    output[tile][i][0] *= even;
-                    output[tile][i][1] *= odd;
-                    output[tile][i][2] *= even;
-                    output[tile][i][3] *= odd;
-                }
-            }
-#pragma unroll
-            for (int step = 0; step < Steps; ++step) {
-#pragma unroll
-                for (int which = 0; which < 2; ++which) {
-                    const bool counts = 8 * step + 2 * corner + which < inside;
-                    const float weight = counts ? exp2f(probability[tile][step][which] - highest[tile]) : 0.0f;
-                    probability[tile][step][which] = tf32(weight);
-                    total[tile] += probability[tile][step][which];
+                    weights[tile][step][which] = tf32(weights[tile][step][which]);
+                    this->total[tile] += weights[tile][step][which];
                 }
             }
         }
@@ -147,118 +106,12 @@ struct DecodeWarp {
                 for (int j = 0; j < Cache::words; ++j) {
 #pragma unroll
                     for (int tile = 0; tile < Heads; ++tile) {
-                        mma_tf32(output[tile][i * Cache::words + j], even[j] << 16, even[j] & 0xFFFF0000u, odd[j] << 16,
-                                 odd[j] & 0xFFFF0000u, __float_as_uint(probability[tile][step][0]),
-                                 __float_as_uint(probability[tile][step][1]));
+                        mma_tf32(this->output[tile][i * Cache::words + j], even[j] << 16, even[j] & 0xFFFF0000u,
+                                 odd[j] << 16, odd[j] & 0xFFFF0000u, __float_as_uint(weights[tile][step][0]),
+                                 __float_as_uint(weights[tile][step][1]));
                     }
                 }
             }
-        }
-    }
-
-    /// Shared memory that `end` needs.
-    static constexpr int shared_bytes(int warps) {
-        return std::max(warps * 8 * Heads * (Dimension + 3), 2 * 8 * Heads * most_splits) *
-               static_cast<int>(sizeof(float));
-    }
-
-    /// Puts the warps' results together, and at last those of the splits. `shared` is free for use by all warps.
-    template <int Warps>
-    __device__ void end(const Attention& a, float* shared) const {
-        const int lane = static_cast<int>(threadIdx.x) % 32;
-        const int warp = static_cast<int>(threadIdx.x) / 32;
-        const int quad = lane / 4;
-        const int corner = lane % 4;
-        const int group = a.query_heads / a.kv_heads;
-        const int sequence = static_cast<int>(blockIdx.y) / a.kv_heads;
-        const int kv_head = static_cast<int>(blockIdx.y) % a.kv_heads;
-        // Warps' results side by side in shared memory, [warp][head][dimension], then merged.
-        float* sums = shared;                                         // [Warps][8 Heads][Dimension + 1]
-        float* peaks = shared + Warps * 8 * Heads * (Dimension + 1);  // [Warps][8 Heads]
-        float* totals = peaks + Warps * 8 * Heads;
-#pragma unroll
-        for (int tile = 0; tile < Heads; ++tile) {
-            float sum = total[tile];
-            sum += __shfl_xor_sync(~0u, sum, 1);
-            sum += __shfl_xor_sync(~0u, sum, 2);
-            if (corner == 0) {
-                peaks[warp * 8 * Heads + 8 * tile + quad] = highest[tile];
-                totals[warp * 8 * Heads + 8 * tile + quad] = sum;
-            }
-#pragma unroll
-            for (int i = 0; i < value_loads * Cache::words; ++i) {
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    const int head = 8 * tile + 2 * corner + j % 2;
-                    const int dimension = (i / Cache::words) * 8 * Cache::values + quad * Cache::values +
-                                          Cache::element(i % Cache::words, j / 2);
-                    sums[(warp * 8 * Heads + head) * (Dimension + 1) + dimension] = output[tile][i][j];
-                }
-            }
-        }
-        __syncthreads();
-        auto* result = static_cast<__nv_bfloat16*>(a.output) +
-                       (static_cast<std::size_t>(sequence) * a.query_heads + kv_head * group) * Dimension;
-        const std::size_t part_stride = Dimension + 2;
-        float* parts = a.parts + static_cast<std::size_t>(blockIdx.y) * group * a.splits * part_stride;
-        for (int i = static_cast<int>(threadIdx.x); i < group * Dimension; i += Warps * 32) {
-            const int head = i / Dimension;
-            const int dimension = i % Dimension;
-            float peak = nothing;
-#pragma unroll
-            for (int j = 0; j < Warps; ++j) peak = fmaxf(peak, peaks[j * 8 * Heads + head]);
-            float sum = 0.0f;
-            float weight = 0.0f;
-#pragma unroll
-            for (int j = 0; j < Warps; ++j) {
-                const float factor = exp2f(peaks[j * 8 * Heads + head] - peak);
-                sum += factor * sums[(j * 8 * Heads + head) * (Dimension + 1) + dimension];
-                weight += factor * totals[j * 8 * Heads + head];
-            }
-            if (a.splits == 1) {
-                result[i] = __float2bfloat16_rn(a.value_scale * sum / weight);
-            } else {
-                float* part = parts + (static_cast<std::size_t>(head) * a.splits + blockIdx.x) * part_stride;
-                part[dimension] = sum;
-                if (dimension == 0) part[Dimension] = peak, part[Dimension + 1] = weight;
-            }
-        }
-        if (a.splits == 1) return;
-
-        // The last block of a head's splits to arrive puts the parts together.
-        __shared__ bool last;
-        __threadfence();
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            last = atomicAdd(&a.tickets[blockIdx.y], 1u) + 1 == static_cast<unsigned>(a.splits);
-            if (last) a.tickets[blockIdx.y] = 0;
-        }
-        __syncthreads();
-        if (!last) return;
-        __threadfence();
-        for (int i = static_cast<int>(threadIdx.x); i < group * a.splits; i += Warps * 32) {
-            // Peaks and totals of all parts, as far as shared memory has room for them (see launch).
-            const float* part = parts + static_cast<std::size_t>(i) * part_stride + Dimension;
-            shared[2 * i] = __ldcg(part);
-            shared[2 * i + 1] = __ldcg(part + 1);
-        }
-        __syncthreads();
-        for (int i = static_cast<int>(threadIdx.x); i < group * Dimension; i += Warps * 32) {
-            const int head = i / Dimension;
-            const int dimension = i % Dimension;
-            const float* statistics = shared + 2 * head * a.splits;
-            float peak = nothing;
-            for (int j = 0; j < a.splits; ++j) peak = fmaxf(peak, statistics[2 * j]);
-            const float* column = parts + static_cast<std::size_t>(head) * a.splits * part_stride + dimension;
-            float sum = 0.0f;
-            float weight = 0.0f;
-#pragma unroll 8
-            for (int j = 0; j < a.splits; ++j) {
-                const float factor = exp2f(statistics[2 * j] - peak);
-                sum += factor * __ldcg(column + static_cast<std::size_t>(j) * part_stride);
-                weight += factor * statistics[2 * j + 1];
-            }
-            result[i] = __float2bfloat16_rn(a.value_scale * sum / weight);
         }
     }
 };

@@ -60,6 +60,20 @@ __device__ inline uint4 shared_read(std::uint32_t from) {
     return value;
 }
 
+/// Zero where the lane does not ask. A branch instead would keep what is around it from overlapping.
+__device__ inline uint4 shared_read_if(bool asked, std::uint32_t from) {
+    uint4 value{0, 0, 0, 0};
+    asm volatile(
+        "{\n"
+        ".reg .pred asked;\n"
+        "setp.ne.u32 asked, %5, 0;\n"
+        "@asked ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];\n"
+        "}"
+        : "+r"(value.x), "+r"(value.y), "+r"(value.z), "+r"(value.w)
+        : "r"(from), "r"(static_cast<std::uint32_t>(asked)));
+    return value;
+}
+
 #endif
 
 }  // namespace roofline::cuda::kernels

@@ -159,9 +159,7 @@ struct Int8 : Bytes {
     }
 };
 
-/// Nibbles to bf16: 128 + nibble, which is 136 too much; what that adds to a sum is taken off it as a whole, by a
-/// product of the other operand with -136 that all tiles of rows share. Pairs are nibbles 0 and 4, 1 and 5, 2 and 6, 3
-/// and 7 of a word.
+/// Nibbles to bf16: 128 + nibble, less 136. Pairs are nibbles 0 and 4, 1 and 5, 2 and 6, 3 and 7 of a word.
 struct Int4 {
     static constexpr int values = 32;
     static constexpr int words = 16;

@@ -1,6 +1,6 @@
 // Products with few rows of activations, y[m,n] = x[m,k] W[n,k]^T for m up to 64: decoding's products, which read every
 // weight once and wait for memory. One kernel, compiled in several variants; whoever runs a shape times them first and
-// takes the best (tune.cuh), as libraries do with their own.
+// takes the best (ways.cuh), as libraries do with their own.
 //
 // FLOPs: 2 m n k. Bytes: n k bits/8 for the weights, their scales (int4: n k/128 bf16; fp8, int8: n floats), m k
 // activations read and m n bf16 written.
@@ -32,6 +32,7 @@ struct ProductVariant {
     void (*kernel)(Product);
     int shared_bytes = 0;
     int resident = 0;  // blocks a multiprocessor that stay for the whole product; 0: a block for each tile of rows
+    bool (*takes)(const Product&) = nullptr;  // whether it can do a shape; null: any
 };
 
 /// The variants for a format of weights, with bf16 activations or (fp8 alone) fp8 ones; those of Hopper where the

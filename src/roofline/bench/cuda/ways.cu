@@ -10,18 +10,22 @@ namespace {
 
 constexpr int most_rows = 64;
 
-std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, int k) {
+std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, int n, int k) {
     if (k % product_granule(weights) != 0) {
         throw Failure{"our product needs k to be a multiple of " + std::to_string(product_granule(weights)) +
                       ", but k is " + std::to_string(k)};
     }
     // The variants made for the fewest rows that still hold these: wider ones would only waste registers.
-    const auto all = product_variants(weights, fp8_activations);
-    const int slice = std::min(m, most_rows);
+    auto all = product_variants(weights, fp8_activations);
+    Product slice;
+    slice.m = std::min(m, most_rows);
+    slice.n = n;
+    slice.k = k;
+    std::erase_if(all, [&](const ProductVariant& variant) {
+        return variant.most_rows < slice.m || (variant.takes != nullptr && !variant.takes(slice));
+    });
     int width = most_rows;
-    for (const auto& variant : all) {
-        if (variant.most_rows >= slice) width = std::min(width, variant.most_rows);
-    }
+    for (const auto& variant : all) width = std::min(width, variant.most_rows);
     std::vector<ProductWay> ways;
     for (const auto& variant : all) {
         if (variant.most_rows != width) continue;
@@ -48,7 +52,7 @@ std::vector<ProductWay> product_ways(const std::string& backend, Format weights,
     if (fp8_activations && weights != Format::fp8) {
         throw Failure{"fp8 activations are multiplied by fp8 weights only"};
     }
-    if (backend == "own") return own_ways(weights, fp8_activations, m, k);
+    if (backend == "own") return own_ways(weights, fp8_activations, m, n, k);
     if (backend != "cublaslt") throw Failure{backend + " has no products"};
     const auto library = std::make_shared<LibraryProduct>(weights, fp8_activations, m, n, k);
     std::vector<ProductWay> ways;

@@ -1,0 +1,147 @@
+// A warp of decode attention over an fp8 cache on Hopper, in fp16: the hardware turns two e4m3 into two fp16 by one
+// instruction, and every e4m3 is an fp16. (Its tensor cores take e4m3 too, but mma.sync compiles to the same conversions, of
+// both operands.) To bf16 and tf32, as attention_warp.cuh has it, takes about seven instructions for two values, more than
+// the memory leaves time for.
+//
+// Scores are Q K^T (m16n8k16) with the group's heads as rows; queries are scaled by a power of two, so that those of a head
+// are fp16 without loss down to 2^-14 of the largest. The output is V^T P^T with heads as columns: a lane must hold the
+// weights of its head for keys 2c and 2c+1 of two times eight keys, and has them; of these four keys it reads 16 bytes of
+// values each, and pairs the bytes of two keys before it converts them.
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+#include "roofline/bench/cuda/attention_warp.cuh"
+#include "roofline/bench/cuda/digits.cuh"
+
+namespace roofline::cuda::kernels {
+
+/// sum += a b for a 16 x 16 and b 16 x 8 in fp16.
+__device__ inline void mma_fp16(float (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2, std::uint32_t a3,
+                                std::uint32_t b0, std::uint32_t b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+/// Two e4m3, the bytes of a half of a word, as a pair of fp16.
+__device__ inline std::uint32_t fp16_pair(std::uint32_t bytes, int half) {
+    const __half2_raw pair =
+        __nv_cvt_fp8x2_to_halfraw2(static_cast<__nv_fp8x2_storage_t>(bytes >> (16 * half)), __NV_E4M3);
+    return static_cast<std::uint32_t>(pair.x) | static_cast<std::uint32_t>(pair.y) << 16;
+}
+
+__device__ inline std::uint32_t fp16_pair(float first, float second) {
+    const __half2 pair = __floats2half2_rn(first, second);
+    return reinterpret_cast<const std::uint32_t&>(pair);
+}
+
+/// An fp8 cache that is multiplied in fp16.
+struct Fp8Cache {
+    static constexpr int values = 16;  // in 16 bytes
+    static constexpr int words = 8;    // pairs of them
+    static constexpr int operand_loads = 2;
+    __device__ static constexpr int element(int pair, int half) { return 2 * pair + half; }
+};
+
+template <int Dimension, int Heads>
+struct DecodeWarp<Fp8Cache, Dimension, Heads> : DecodeState<Fp8Cache, Dimension, Heads> {
+    using State = DecodeState<Fp8Cache, Dimension, Heads>;
+    using State::key_loads;
+    using State::value_loads;
+
+    std::uint32_t query[Heads][key_loads][8];
+    float unit[Heads];  // that the queries were divided by
+
+    __device__ void begin(const Attention& a) {
+        this->clear();
+#pragma unroll
+        for (int tile = 0; tile < Heads; ++tile) {
+            uint4 raw[key_loads][2];
+            std::uint32_t largest = 0;
+#pragma unroll
+            for (int i = 0; i < key_loads; ++i) {
+#pragma unroll
+                for (int j = 0; j < 2; ++j) {
+                    raw[i][j] = query_of<Fp8Cache, Dimension>(a, tile, i, j);
+                    largest = max(largest, largest_size(raw[i][j]));
+                }
+            }
+            largest = max(largest, __shfl_xor_sync(~0u, largest, 1));
+            largest = max(largest, __shfl_xor_sync(~0u, largest, 2));
+            const int power = group_power(largest);
+            const float factor = power_of_two(-power);
+            unit[tile] = power_of_two(power);
+#pragma unroll
+            for (int i = 0; i < key_loads; ++i) {
+#pragma unroll
+                for (int j = 0; j < 8; ++j) {
+                    const std::uint32_t two = word(raw[i][j / 4], j % 4);
+                    query[tile][i][j] =
+                        fp16_pair(__uint_as_float(two << 16) * factor, __uint_as_float(two & 0xFFFF0000u) * factor);
+                }
+            }
+        }
+    }
+
+    /// 8 Steps keys of which `inside` count, from where `source` has them.
+    template <int Steps, class Source>
+    __device__ void take(const Source& source, int inside, float to_exponent) {
+        static_assert(Steps % 2 == 0);
+        float weights[Heads][Steps][2];
+#pragma unroll
+        for (int step = 0; step < Steps; ++step) {
+            float scores[4] = {};
+#pragma unroll
+            for (int i = 0; i < key_loads; ++i) {
+                const uint4 key = source.key(step, i);
+#pragma unroll
+                for (int j = 0; j < 8; j += 2) {
+                    mma_fp16(scores, query[0][i][j], Heads > 1 ? query[Heads - 1][i][j] : 0u, query[0][i][j + 1],
+                             Heads > 1 ? query[Heads - 1][i][j + 1] : 0u, fp16_pair(word(key, j / 2), 0),
+                             fp16_pair(word(key, j / 2), 1));
+                }
+            }
+#pragma unroll
+            for (int tile = 0; tile < Heads; ++tile) {
+                weights[tile][step][0] = scores[2 * tile];
+                weights[tile][step][1] = scores[2 * tile + 1];
+            }
+        }
+        std::uint32_t pairs[Heads][Steps];  // of weights
+#pragma unroll
+        for (int tile = 0; tile < Heads; ++tile) {
+            this->weigh(weights[tile], tile, inside, to_exponent * unit[tile]);
+#pragma unroll
+            for (int step = 0; step < Steps; ++step) {
+                pairs[tile][step] = fp16_pair(weights[tile][step][0], weights[tile][step][1]);
+                const float2 rounded = __half22float2(reinterpret_cast<const __half2&>(pairs[tile][step]));
+                this->total[tile] += rounded.x + rounded.y;
+            }
+        }
+#pragma unroll
+        for (int step = 0; step < Steps; step += 2) {
+#pragma unroll
+            for (int i = 0; i < value_loads; ++i) {
+                const uint4 raw[2][2] = {{source.value(step, 0, i), source.value(step, 1, i)},
+                                         {source.value(step + 1, 0, i), source.value(step + 1, 1, i)}};
+#pragma unroll
+                for (int j = 0; j < 8; ++j) {
+                    // Bytes 2j and 2j+1 of both keys, dimension by dimension.
+                    const int bytes = j % 2 == 0 ? 0x5140 : 0x7362;
+                    const std::uint32_t first = __byte_perm(word(raw[0][0], j / 2), word(raw[0][1], j / 2), bytes);
+                    const std::uint32_t second = __byte_perm(word(raw[1][0], j / 2), word(raw[1][1], j / 2), bytes);
+#pragma unroll
+                    for (int tile = 0; tile < Heads; ++tile) {
+                        mma_fp16(this->output[tile][i * 8 + j], fp16_pair(first, 0), fp16_pair(first, 1),
+                                 fp16_pair(second, 0), fp16_pair(second, 1), pairs[tile][step], pairs[tile][step + 1]);
+                    }
+                }
+            }
+        }
+    }
+};
+
+}  // namespace roofline::cuda::kernels
