@@ -198,6 +198,17 @@ TEST(Reports, WhatCannotBeUsedIsRefusedByName) {
     EXPECT_EQ(several.refused[0].reason, "neither prefill nor decode");
 }
 
+TEST(Reports, ADeviceWithoutFiguresIsLookedUpOrRefused) {
+    OrderedJson named = json_of(account("llama-3.1-8b"));
+    named["device"] = {{"name", "h100-sxm"}};
+    EXPECT_EQ(read(named).rows.size(), 4U);
+    named["device"] = {{"name", "warp-drive"}};
+    const Measurements unknown = read(named);
+    EXPECT_TRUE(unknown.rows.empty());
+    ASSERT_EQ(unknown.refused.size(), 4U);
+    EXPECT_EQ(unknown.refused[0].reason, "nothing is known about the device");
+}
+
 TEST(Reports, BadOnesAreNamedWithWhatWasExpected) {
     Account predicted = account("llama-3.1-8b");
     predicted.stages.front().times.measured.reset();

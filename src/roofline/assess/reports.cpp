@@ -122,13 +122,17 @@ Call call_of_operator(const model::Operator& op, std::size_t place, const model:
 class Reader {
   public:
     Reader(const Account& account, const std::string& file, Measurements& into)
-        : account_(account), file_(file), into_(into), device_(std::make_shared<const Device>(account.device)) {
+        : account_(account), file_(file), into_(into), device_(device_of(account)) {
         if (account.model.empty()) return;
         if (auto known = io::builtin_model(account.model)) model_ = std::move(*known);
     }
 
     void read(const Stage& stage) {
         const bool decode = stage.phase == "decode";
+        if (device_->bandwidth(Level::memory) == nullptr) {
+            for (const Timed& timed : stage.timed) refuse(stage, timed, "nothing is known about the device");
+            return;
+        }
         if (!decode && stage.phase != "prefill" && model_) {
             for (const Timed& timed : stage.timed) refuse(stage, timed, "neither prefill nor decode");
             return;
@@ -158,6 +162,15 @@ class Reader {
     }
 
   private:
+    /// As the report has it, figures and all; by its name where it has none.
+    static std::shared_ptr<const Device> device_of(const Account& account) {
+        if (account.device.bandwidth(Level::memory) == nullptr) {
+            if (auto known = io::builtin_device(account.device.name))
+                return std::make_shared<const Device>(std::move(*known));
+        }
+        return std::make_shared<const Device>(account.device);
+    }
+
     std::shared_ptr<const model::Lowered> lower(const std::string& dtype) {
         if (!model_) return nullptr;
         predict::Setup setup;
