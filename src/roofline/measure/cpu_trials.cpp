@@ -56,11 +56,17 @@ Trial flop_trial(std::string name, Team& team, std::size_t threads, const FlopKe
     trial.name = std::move(name);
     trial.window_s = 0.002;
     trial.work = kernel.flops * static_cast<double>(threads);
-    trial.run = [&team, threads, kernel](std::uint64_t units) {
+    trial.run = [&team, threads, kernel, most = std::uint64_t{0}](std::uint64_t units) mutable {
         std::atomic<bool> right{true};
-        // Wide units are slow to wake: many processors run them at a fraction of their speed for the first while.
+        // Wide units are slow to wake: many processors run them at a fraction of their speed for the first while. Half
+        // a window of full length does, however short windows have become on a busy machine.
+        most = std::max(most, units);
         team.run(threads, [&](std::size_t) {
-            if (!kernel.run(std::min(units / 4, kernel.longest))) right = false;
+            for (std::uint64_t left = most / 2; left > 0;) {
+                const std::uint64_t trips = std::min(left, kernel.longest);
+                if (!kernel.run(trips)) right = false;
+                left -= trips;
+            }
         });
         const Ran ran = team.run(threads, [&](std::size_t) {
             for (std::uint64_t left = units; left > 0;) {
