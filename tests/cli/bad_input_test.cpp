@@ -465,7 +465,18 @@ TEST(ExitCodes, AModelThatDoesNotFitHasAnAnswerButExitsWithOne) {
         EXPECT_NE(answer.out, "") << format;
         EXPECT_EQ(answer.err, "") << format;
     }
-    EXPECT_NE(run({"predict", "llama-3.1-405b", "h100-sxm"}).out.find("DOES NOT FIT"), std::string::npos);
+    const std::string text = run({"predict", "llama-3.1-405b", "h100-sxm"}).out;
+    EXPECT_NE(text.find("DOES NOT FIT"), std::string::npos);
+    // What follows are times all the same, and it says of what.
+    EXPECT_NE(text.find("times    hypothetical"), std::string::npos);
+    EXPECT_NE(text.find("request, hypothetical: it does not fit"), std::string::npos);
+    const std::string json = run({"predict", "llama-3.1-405b", "h100-sxm", "--format", "json"}).out;
+    EXPECT_NE(json.find("\"hypothetical\": true"), std::string::npos);
+    const std::string fits = run({"predict", "llama-3.1-8b", "h100-sxm", "--format", "json"}).out;
+    EXPECT_NE(fits.find("\"hypothetical\": false"), std::string::npos);
+    // Under load there is no such thing as a time of what does not run.
+    EXPECT_NE(run({"predict", "llama-3.1-405b", "h100-sxm", "--saturated"}).out.find("nothing is served under load"),
+              std::string::npos);
     EXPECT_EQ(run({"predict", "llama-3.1-8b", "h100-sxm", "--batch", "10000"}).exit_code, 1);
 }
 

@@ -60,6 +60,30 @@ TEST(Deployments, ThatAreImpossibleAreRefusedWithWhatWorks) {
     expect_refused(predict({"--dispatch-dtype", "fp7"}), "--dispatch-dtype");
 }
 
+TEST(Load, WhatIsSaidAboutRequestsIsNotLeftUnheard) {
+    for (const Arguments& said : {Arguments{"--speculate", "3,0.7"},
+                                  {"--simulate"},
+                                  {"--prompts", "100-200"},
+                                  {"--host-time", "1ms"},
+                                  {"--prefill-replicas", "2"},
+                                  {"--reserve"}}) {
+        expect_refused(predict(said), said.front() + ": is about requests under load, expected --saturated");
+    }
+}
+
+TEST(Load, OfATraceCountsWhatCameAndReplicasShareIt) {
+    const TemporaryFolder folder;
+    const std::string file = folder.path("requests.csv");
+    std::ofstream(file) << "arrival,prompt,output\n0,100,50\n1,100,50\n2,100,50\n3,100,50\n";
+    const Json one = answered(predict({"--trace", file}))["load"];
+    EXPECT_EQ(one["simulated"]["requests"], 4.0);
+    EXPECT_EQ(one["output_tokens_per_s"], one["simulated"]["output_tokens_per_s"]);
+    // Half of them for each of two copies; together as many tokens as before, in about as long.
+    const Json two = answered(predict({"--trace", file, "--dp", "2"}))["load"];
+    EXPECT_EQ(two["simulated"]["requests"], 2.0);
+    EXPECT_EQ(two["output_tokens_per_s"].get<double>(), 2.0 * two["simulated"]["output_tokens_per_s"].get<double>());
+}
+
 TEST(Engines, SayWhatTheyLeaveForTheCache) {
     const Json json = answered(predict({"--engine", "vllm", "--max-model-len", "8192"}));
     EXPECT_EQ(json["fit"]["engine"], "vllm");

@@ -14,12 +14,18 @@ Result<Predicted> PredictOptions::answer(const Library& library) const {
     if (!loaded) return std::unexpected(loaded.error());
     Predicted predicted{std::move(*loaded), {}, std::nullopt};
     predicted.report = predict::predict(predicted.scenario);
-    if (traffic.absent()) return predicted;
+    if (traffic.absent()) {
+        if (auto good = traffic.check_absent(); !good) return std::unexpected(good.error());
+        return predicted;
+    }
     const auto setup = scenario.setup(library);
     if (!setup) return std::unexpected(setup.error());
     auto asked = traffic.load(library, scenario, *setup);
     if (!asked) return std::unexpected(asked.error());
-    if (!predicted.report.fit.fits) return predicted;
+    if (!predicted.report.fit.fits) {
+        predicted.report.notes.emplace_back("nothing is served under load: it does not fit");
+        return predicted;
+    }
     auto answered = serving::answer(predicted.scenario, *asked);
     if (!answered) return std::unexpected(answered.error());
     predicted.load = UnderLoad{std::move(*asked), std::move(*answered)};

@@ -26,6 +26,26 @@ Result<double> parse_part(const char* option, const std::string& text) {
 
 }  // namespace
 
+Result<serving::Speculation> parse_speculation(const std::string& text) {
+    const std::vector<std::string> parts = parts_of(text, ',');
+    if (parts.size() < 2 || parts.size() > 3)
+        return fail(fmt::format("--speculate: found \"{}\", expected K,ALPHA or K,ALPHA,SHARE such as 3,0.7,0.05",
+                                io::printable(text)));
+    const auto tokens = parse_whole("--speculate", parts[0], 1.0, 64.0);
+    if (!tokens) return std::unexpected(tokens.error());
+    const auto alpha = parse_part("--speculate", parts[1]);
+    if (!alpha) return std::unexpected(alpha.error());
+    serving::Speculation speculation;
+    speculation.tokens = *tokens;
+    speculation.acceptance = *alpha;
+    if (parts.size() == 3) {
+        const auto share = parse_part("--speculate", parts[2]);
+        if (!share) return std::unexpected(share.error());
+        speculation.draft_fraction = *share;
+    }
+    return speculation;
+}
+
 void TrafficOptions::add_to(Form& form) {
     const char* group = "Under load (--prompt and --generate are the requests' lengths)";
     const auto option = [&](const char* names, std::string& target, const char* help, const char* type) -> Option& {
@@ -54,6 +74,30 @@ void TrafficOptions::add_to(Form& form) {
     form.flag("--captured-graphs", captured, "Pad batches to the sizes that engines capture").in(group);
     form.flag("--reserve", reserving, "Admit a request only when its whole output will fit").in(group);
     option("--price", price, "Of one device and hour, in any currency", "X");
+}
+
+Result<void> TrafficOptions::check_absent() const {
+    const TrafficOptions usual;
+    const auto said = [](const char* name, bool differs) { return std::pair(name, differs); };
+    for (const auto& [name, differs] :
+         {said("--prompts", prompts != usual.prompts), said("--outputs", outputs != usual.outputs),
+          said("--simulate", simulate), said("--seed", seed != usual.seed),
+          said("--requests", requests != usual.requests), said("--prefix-hit-rate", hit_rate != usual.hit_rate),
+          said("--common-prefix", common_prefix != usual.common_prefix),
+          said("--host-time", host_request != usual.host_request),
+          said("--host-time-per-step", host_step != usual.host_step), said("--samples", samples != usual.samples),
+          said("--speculate", speculate != usual.speculate), said("--draft-model", draft != usual.draft),
+          said("--prefill-replicas", prefill_replicas != usual.prefill_replicas), said("--captured-graphs", captured),
+          said("--reserve", reserving)}) {
+        if (differs) {
+            return fail(
+                fmt::format("{}: is about requests under load, expected --saturated, --rate R, --concurrency N or "
+                            "--trace FILE beside it "
+                            "(--concurrency 1: a single user)",
+                            name));
+        }
+    }
+    return {};
 }
 
 Result<serving::Traffic> TrafficOptions::load(const Library& library, const ScenarioOptions& scenario,
@@ -113,21 +157,9 @@ Result<serving::Traffic> TrafficOptions::load(const Library& library, const Scen
     policy.admission = reserves ? serving::Admission::reserving : serving::Admission::optimistic;
     if (captured) policy.captured = serving::usual_captured_sizes(512.0);
     if (!speculate.empty()) {
-        const std::vector<std::string> parts = parts_of(speculate, ',');
-        if (parts.size() < 2 || parts.size() > 3)
-            return fail(fmt::format("--speculate: found \"{}\", expected K,ALPHA or K,ALPHA,SHARE such as 3,0.7,0.05",
-                                    io::printable(speculate)));
-        const auto tokens = parse_whole("--speculate", parts[0], 1.0, 64.0);
-        if (!tokens) return std::unexpected(tokens.error());
-        const auto alpha = parse_part("--speculate", parts[1]);
-        if (!alpha) return std::unexpected(alpha.error());
-        policy.speculation.tokens = *tokens;
-        policy.speculation.acceptance = *alpha;
-        if (parts.size() == 3) {
-            const auto share = parse_part("--speculate", parts[2]);
-            if (!share) return std::unexpected(share.error());
-            policy.speculation.draft_fraction = *share;
-        }
+        const auto speculation = parse_speculation(speculate);
+        if (!speculation) return std::unexpected(speculation.error());
+        policy.speculation = *speculation;
     }
     if (!draft.empty()) {
         if (speculate.empty()) return fail("--draft-model: expected --speculate K,ALPHA beside it");

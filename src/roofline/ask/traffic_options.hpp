@@ -11,6 +11,9 @@
 
 namespace roofline::ask {
 
+/// "3,0.7" or "3,0.7,0.05": tokens guessed, chance that one is right, cost of guessing as a share of a step.
+Result<serving::Speculation> parse_speculation(const std::string& text);
+
 struct TrafficOptions {
     std::string rate;
     std::string users;
@@ -36,6 +39,8 @@ struct TrafficOptions {
     void add_to(Form& form);
     /// Nothing of it was asked for.
     bool absent() const { return !saturated && rate.empty() && users.empty() && trace.empty(); }
+    /// Refused where something is said about the requests, but not how they come: it would be left unheard.
+    Result<void> check_absent() const;
     Result<serving::Traffic> load(const Library& library, const ScenarioOptions& scenario,
                                   const predict::Setup& setup) const;
 };

@@ -225,6 +225,7 @@ std::string report_text(const predict::Scenario& scenario, const predict::Report
         json.object("device", [&] { write_device(json, scenario.device); });
         write_question(json, scenario, report);
         json.object("fit", [&] { write_fit(json, report.fit); });
+        json.add("hypothetical", !report.fit.fits);
         json.array("stages", [&] {
             for (const StageReport& stage : report.stages) json.object([&] { write_stage(json, stage); });
         });

@@ -320,7 +320,12 @@ Report predict(const Scenario& scenario) {
     for (const StageKind stage : scenario.workload.stages)
         report.stages.push_back(report_stage(scenario, replica, stage));
     report.metrics = request_metrics(scenario, replica);
-    report.notes = scenario.notes;
+    if (!report.fit.fits) {
+        report.notes.push_back(
+            "it does not fit: all times, rates and joules are hypothetical, those of such a device with memory "
+            "enough");
+    }
+    report.notes.insert(report.notes.end(), scenario.notes.begin(), scenario.notes.end());
     note_stand_ins(scenario, prepared, report.notes);
     if (scenario.device.capacity(Level::cache) == nullptr) {
         report.notes.push_back("the on-chip cache of " + scenario.device.name +

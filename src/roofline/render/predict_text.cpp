@@ -68,6 +68,8 @@ std::vector<std::pair<std::string, std::string>> memory_lines(const predict::Fit
     return lines;
 }
 
+constexpr const char* hypothetical = "hypothetical: of such a device with memory enough, which this one is not";
+
 std::string workload_line(const predict::Workload& workload) {
     std::string line = fmt::format("batch {}, prompt {}", grouped(workload.batch), grouped(workload.prompt));
     if (workload.cached > 0.0) line += fmt::format(" after a cached prefix of {}", grouped(workload.cached));
@@ -250,6 +252,7 @@ std::string header(const Scenario& scenario, const Report& report) {
     text += fmt::format("  fit      {}{}\n", scenario.deployment.devices() > 1.0 ? "each: " : "", fit_line(report.fit));
     for (const auto& [label, line] : memory_lines(report.fit)) text += fmt::format("  {:<8} {}\n", label, line);
     text += fmt::format("  expected {}\n", calibration_line(scenario, report));
+    if (!report.fit.fits) text += fmt::format("  times    {}\n", hypothetical);
     return text;
 }
 
@@ -285,6 +288,7 @@ std::vector<std::string> question_lines(const Scenario& scenario, const predict:
     if (several) lines.push_back("devices  " + deployment_line(scenario));
     lines.push_back(std::string("fit      ") + (several ? "each: " : "") + fit_line(fit));
     if (fit.engine) lines.push_back("engine   " + engine_line(*fit.engine));
+    if (!fit.fits) lines.push_back(std::string("times    ") + hypothetical);
     return lines;
 }
 
@@ -298,7 +302,7 @@ std::string predict_text(const Scenario& scenario, const Report& report, Detail 
         std::string summary = stage_summary(stage);
         text += "  " + summary.insert(summary.find('\n') + 1, "  ");
     }
-    text += "\nrequest\n";
+    text += report.fit.fits ? "\nrequest\n" : "\nrequest, hypothetical: it does not fit\n";
     std::string metrics = metrics_text(scenario, report);
     std::size_t at = 0;
     while (at < metrics.size()) {
@@ -316,13 +320,15 @@ std::string predict_markdown(const Scenario& scenario, const Report& report, Det
                                    workload_line(scenario.workload), fit_line(report.fit));
     for (const auto& [label, line] : memory_lines(report.fit)) text += fmt::format("- {}: {}\n", label, line);
     text += fmt::format("- expected: {}\n", calibration_line(scenario, report));
+    if (!report.fit.fits) text += fmt::format("- times: {}\n", hypothetical);
     text += "\n" + as_markdown(answer_table(report));
     for (const StageReport& stage : report.stages) {
         text += fmt::format("\n## {}\n\n", stage_title(stage));
         text += as_markdown(operator_table(stage, detail));
         text += "\n" + stage_summary(stage);
     }
-    text += "\n## request\n\n" + metrics_text(scenario, report);
+    text += fmt::format("\n## request{}\n\n{}", report.fit.fits ? "" : ", hypothetical: it does not fit",
+                        metrics_text(scenario, report));
     if (!report.notes.empty()) text += "\n## notes\n\n";
     for (const std::string& note : report.notes) text += "- " + note + "\n";
     return text;
