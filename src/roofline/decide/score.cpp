@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "roofline/decide/transfer.hpp"
+
 namespace roofline::decide {
 namespace {
 
@@ -142,6 +144,13 @@ Result<Score> score(const Candidate& candidate) {
     }
     if (candidate.speculation) result.tpot = speculative_tpot(replica, workload, *candidate.speculation, result.tpot);
     Times decoding = scaled(steps, result.tpot);
+    // Between the first token and the second stands the way of the prompt's keys and values. No device is busy with it.
+    if (candidate.prompts_elsewhere && steps > 0.0 && workload.context == 0.0) {
+        const Seconds each = (1.0 / steps) * transfer_of(scenario).seconds;
+        for (Seconds Times::* time :
+             {&Times::limit, &Times::attainable, &Times::expected, &Times::expected_low, &Times::expected_high})
+            result.tpot.*time += each;
+    }
     if (chunked) {
         // D3: until all sequences have been replaced once, so many steps carry chunks of prompts: one for each
         // attention group, micro-batch and half of two that overlap.
