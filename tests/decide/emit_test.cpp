@@ -127,5 +127,28 @@ TEST(Emit, SaysWhenTheCheckpointMustBeAnother) {
     EXPECT_EQ(emit("vllm", {server})->find("--quantization"), std::string::npos);
 }
 
+TEST(Emit, SaysWhoGuessesAheadAndWhere) {
+    Server server = dense();
+    server.drafted = 3;
+    server.draft = "org/draft";
+    server.device = "h100-sxm";
+    const std::string vllm = *emit("vllm", {server});
+    EXPECT_NE(vllm.find("# on h100-sxm\n"), std::string::npos);
+    EXPECT_NE(vllm.find(R"(--speculative-config '{"model":"org/draft","num_speculative_tokens":3}')"),
+              std::string::npos)
+        << vllm;
+    const std::string sglang = *emit("sglang", {server});
+    EXPECT_NE(sglang.find("--speculative-draft-model-path org/draft"), std::string::npos);
+    EXPECT_NE(sglang.find("--speculative-num-draft-tokens 4"), std::string::npos);
+    EXPECT_NE(emit("trtllm", {server})->find("  speculative_model_dir: org/draft\n  max_draft_len: 3\n"),
+              std::string::npos);
+    // Nobody named: the checkpoint's own heads, with a word about it.
+    server.draft.clear();
+    EXPECT_NE(emit("vllm", {server})->find("\"method\":\"mtp\""), std::string::npos);
+    EXPECT_NE(emit("trtllm", {server})->find("num_nextn_predict_layers: 3"), std::string::npos);
+    EXPECT_NE(emit("sglang", {server})->find("# guesses come from the checkpoint's own heads"), std::string::npos);
+    EXPECT_EQ(emit("vllm", {dense()})->find("speculative"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace roofline::decide

@@ -1,6 +1,7 @@
 // The search behind `plan`: what it must never do, and its closed form against numbers by hand and against `serving`.
 #include "roofline/decide/plan.hpp"
 
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -55,6 +56,21 @@ TEST(Plan, SharesTheTimeOfAReplicaByHand) {
     EXPECT_NEAR(prompts.tpot, 0.050, 1e-12);
 }
 
+TEST(Plan, GuessesThatAreAllRightDivideTheRounds) {
+    // As above, but with 4 guesses of which all are right a round gives 5 tokens: 100 further tokens in 20 rounds, of
+    // which a batch of 10 has a share of 2. Both carry prompts: 2 x 50 ms = 100 ms a request. A token takes a fifth of
+    // a round.
+    const serving::TokensPerStep all = serving::tokens_per_step({.tokens = 4.0, .acceptance = 1.0});
+    EXPECT_EQ(all.mean, 5.0);
+    BatchPrice price{.batch = 10.0, .decode = {0.020, 0.010}, .mixed = {{500.0, 2.0, 0.045, {0.050, 0.030}}}};
+    price.tokens = all;
+    // The last step writes up to 4 tokens too many: 2 in the mean.
+    EXPECT_EQ(price.rounds(99.0), 20.0);
+    const Performance guessed = together(price, 0, 1000.0, 99.0);
+    EXPECT_NEAR(guessed.capacity, 1.0 / 0.100, 1e-12);
+    EXPECT_NEAR(guessed.tpot, 0.050 * 20.0 / 98.0, 1e-12);
+}
+
 TEST(Plan, TriesEveryBatchWhileSmallThenFourToTheOctave) {
     EXPECT_EQ(batch_grid(20), (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20}));
 }
@@ -81,6 +97,58 @@ TEST(Plan, CountsEveryCandidateOnce) {
     auto together_only = question_of("llama-3.1-8b", {offer_of("h100-sxm", 4)});
     together_only.may_disaggregate = false;
     EXPECT_EQ(plan(together_only)->counts.beaten_early, 0);
+}
+
+TEST(Plan, PoolsMayBeOfDifferentKinds) {
+    // Prompts are held back by compute, outputs by memory: with one device of each kind, the faster computer computes.
+    auto question = question_of("llama-3.1-8b", {offer_of("h100-sxm", 1), offer_of("a100-sxm-80gb", 1)});
+    question.choices.offers[0].price = 3.0;
+    question.choices.offers[1].price = 1.0;
+    question.aim = Aim::throughput;
+    const auto answer = plan(question);
+    ASSERT_TRUE(answer.has_value());
+    const Counts& counts = answer->counts;
+    EXPECT_EQ(counts.candidates, counts.impossible + counts.not_fitting + counts.beaten_early + counts.priced);
+    const Deploy* mixed = nullptr;
+    std::vector<Deploy> all = answer->best;
+    all.insert(all.end(), answer->front.begin(), answer->front.end());
+    for (const Deploy& deploy : all) {
+        if (deploy.prefill && deploy.prefill->layout.offer != deploy.main.layout.offer) mixed = &deploy;
+        // No more of either than there are.
+        std::array<double, 2> used = {0.0, 0.0};
+        used[deploy.main.layout.offer] += deploy.main.devices();
+        if (deploy.prefill) used[deploy.prefill->layout.offer] += deploy.prefill->devices();
+        EXPECT_LE(used[0], 1.0);
+        EXPECT_LE(used[1], 1.0);
+    }
+    ASSERT_NE(mixed, nullptr);
+    EXPECT_EQ(mixed->cost_per_hour, 4.0);
+    EXPECT_EQ(mixed->devices, 2.0);
+    // 131,072 B for each of 1,000 tokens over a network of 50 GB/s: devices of two kinds do not stand in one node.
+    EXPECT_NEAR(mixed->performance.transfer, 131072.0 * 1000.0 / 50e9, 1e-9);
+    EXPECT_NE(describe(*mixed, question).find(" on h100-sxm"), std::string::npos);
+    EXPECT_NE(describe(*mixed, question).find(" on a100-sxm-80gb"), std::string::npos);
+}
+
+TEST(Plan, GuessingAheadIsTriedBesideNotGuessing) {
+    auto question = question_of("llama-3.1-8b", {offer_of("h100-sxm", 1)});
+    question.aim = Aim::latency;
+    question.may_disaggregate = false;
+    const auto plain = plan(question);
+    question.choices.speculation = {.tokens = 3.0, .acceptance = 0.8, .draft_fraction = 0.05};
+    const auto guessed = plan(question);
+    ASSERT_TRUE(plain && guessed);
+    ASSERT_FALSE(plain->best.empty());
+    ASSERT_FALSE(guessed->best.empty());
+    EXPECT_TRUE(guessed->best.front().main.layout.speculates);
+    EXPECT_LT(guessed->best.front().served->tpot, plain->best.front().served->tpot);
+    EXPECT_GT(guessed->counts.candidates, plain->counts.candidates);
+    // Guesses that are never right only cost: then it is best not to guess, and the answer is the one without.
+    question.choices.speculation.acceptance = 0.0;
+    const auto wrong = plan(question);
+    ASSERT_TRUE(wrong);
+    EXPECT_FALSE(wrong->best.front().main.layout.speculates);
+    EXPECT_EQ(wrong->best.front().served->tpot, plain->best.front().served->tpot);
 }
 
 TEST(Plan, ChoosesOnlyWhatFits) {

@@ -7,6 +7,7 @@
 
 #include "roofline/ask/execution_options.hpp"
 #include "roofline/ask/parse.hpp"
+#include "roofline/ask/traffic_options.hpp"
 #include "roofline/decide/emit.hpp"
 #include "roofline/io/engine_file.hpp"
 #include "roofline/io/names.hpp"
@@ -143,6 +144,13 @@ Result<decide::Choices> read_choices(const Library& library, const PlanOptions& 
     const auto most = parse_whole("--max-batch", options.batch, 1.0, 65536.0);
     if (!most) return std::unexpected(most.error());
     choices.most_sequences = *most;
+    if (!options.speculate.empty()) {
+        const auto speculation = parse_speculation(options.speculate);
+        if (!speculation) return std::unexpected(speculation.error());
+        choices.speculation = *speculation;
+    } else if (!options.draft.empty()) {
+        return fail("--draft-model: expected --speculate K,ALPHA beside it");
+    }
     return choices;
 }
 
@@ -206,6 +214,7 @@ Result<decide::PlanQuestion> question_about(const Library& library, const io::Mo
     if (!memory) return std::unexpected(memory.error());
     setup.memory = std::move(*memory);
     question.may_disaggregate = !options.colocated;
+    question.draft = options.draft;
     question.aim = options.goal == "throughput" ? decide::Aim::throughput
                    : options.goal == "latency"  ? decide::Aim::latency
                                                 : decide::Aim::cost;
@@ -267,6 +276,13 @@ void PlanOptions::add_to(Form& form) {
               "Share of the memory that the engine may take (default: its own)")
         .in(choice)
         .of_type("SHARE");
+    form.text("--speculate", speculate,
+              "Try guessing ahead too: tokens guessed, chance that one is right, cost of guessing as a share of a step")
+        .in(choice)
+        .of_type("K,ALPHA[,SHARE]");
+    form.text("--draft-model", draft, "What guesses, as --emit tells the engine; its cost is SHARE of --speculate")
+        .in(choice)
+        .of_type("MODEL");
     form.flag("--colocated", colocated, "Prompts and outputs on the same replicas only").in(choice);
     add_execution_options(form, profile, calibration);
     form.text("--emit", emit,

@@ -32,6 +32,8 @@ struct PlanOptions {
     std::string kv_dtype = "auto";
     std::string batch = "1024";
     std::string chunks = "512,1024,2048,4096,8192,16384";
+    std::string speculate;
+    std::string draft;
     MemoryFlags memory;
     std::string goal = "cost";
     std::string emit;

@@ -46,6 +46,11 @@ model::Sequences chunk_of(double tokens, double prompt, double schedulers) {
 
 }  // namespace
 
+double BatchPrice::rounds(double output) const {
+    const double overshoot = (tokens.square - tokens.mean) / (2.0 * tokens.mean);
+    return (output - 1.0 + overshoot) / tokens.mean;
+}
+
 std::vector<double> batch_grid(double most) {
     std::vector<double> grid;
     for (double step = 1.0, from = 1.0; from <= most; from *= 2.0) {
@@ -167,6 +172,15 @@ std::optional<PricedLayout> price(const predict::Setup& setup, const Choices& ch
         const model::Sequences own = chunk_of(std::min(step.tokens, prompt), prompt, 1.0);
         step.alone = round_of(replica, std::span(&own, 1), times);
     }
+    const serving::Speculation speculation = layout.speculates ? choices.speculation : serving::Speculation{};
+    const serving::TokensPerStep tokens_of_a_round = serving::tokens_per_step(speculation);
+    const double checked = speculation.tokens + 1.0;
+    // S2: what guessing takes, beside the step that checks.
+    const auto drafted = [&](Round round) {
+        round.expected = round.expected * (1.0 + speculation.draft_fraction);
+        round.limit = round.limit * (1.0 + speculation.draft_fraction);
+        return round;
+    };
     const double most = std::min(choices.most_sequences * groups, most_that_fit);
     result.batch_held_by_memory = most_that_fit < choices.most_sequences * groups;
     std::vector<double> batches;
@@ -182,11 +196,12 @@ std::optional<PricedLayout> price(const predict::Setup& setup, const Choices& ch
         price.batch = batch;
         const double parts = std::min(stages, std::ceil(batch / groups));
         const double schedulers = groups * parts;
-        const model::Sequences decode{model::Phase::decode, batch, 1.0, context - 1.0, 1.0};
-        price.decode = round_of(replica, std::span(&decode, 1), times);
+        price.tokens = tokens_of_a_round;
+        const model::Sequences decode{model::Phase::decode, batch, checked, context - 1.0, checked};
+        price.decode = drafted(round_of(replica, std::span(&decode, 1), times));
         for (const StepSize& step : result.steps) {
             Mixed mixed;
-            const double room = step.tokens - std::ceil(batch / schedulers);
+            const double room = step.tokens - checked * std::ceil(batch / schedulers);
             if (batch > step.largest_batch) {
                 passed.not_fitting += 1.0;
             } else if (room < 1.0) {
@@ -197,7 +212,7 @@ std::optional<PricedLayout> price(const predict::Setup& setup, const Choices& ch
                 const model::Step both = {chunk_of(tokens, prompt, schedulers), decode};
                 mixed.prompt_tokens = both.front().count * both.front().new_tokens;
                 mixed.passes = std::ceil(prompt / room);
-                mixed.round = round_of(replica, both, times);
+                mixed.round = drafted(round_of(replica, both, times));
                 // Beside a prompt a token is never written sooner.
                 mixed.round.expected = std::max(mixed.round.expected, price.decode.expected);
                 mixed.round.limit = std::max(mixed.round.limit, price.decode.limit);

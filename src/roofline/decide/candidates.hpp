@@ -12,6 +12,7 @@
 #include "roofline/core/problem.hpp"
 #include "roofline/predict/replica.hpp"
 #include "roofline/predict/setup.hpp"
+#include "roofline/serving/policy.hpp"
 
 namespace roofline::decide {
 
@@ -28,11 +29,12 @@ struct Layout {
     std::size_t offer = 0;
     std::size_t types = 0;
     model::Deployment deployment;
+    bool speculates = false;  // tokens are guessed ahead and checked all at once
 
     double devices() const { return deployment.replica_devices(); }
 };
 
-/// The time of a round, in which every running sequence is given one token.
+/// The time of a round, in which every running sequence is given a token, or as many as were guessed right.
 struct Round {
     double expected = 0.0;
     double limit = 0.0;
@@ -60,6 +62,10 @@ struct BatchPrice {
     double batch = 1.0;
     Round decode;
     std::vector<Mixed> mixed;
+    serving::TokensPerStep tokens = {};  // that a round gives a sequence
+
+    /// Rounds that an output of so many tokens takes after its first, as S2 counts them.
+    double rounds(double output) const;
 };
 
 /// A layout that fits, with its prices.
@@ -78,9 +84,10 @@ struct Choices {
     std::vector<Offer> offers;
     std::vector<predict::TypeChoice> types = {{}};
     std::vector<double> steps = {512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0};
-    double most_sequences = 1024.0;  // of one scheduler
-    double longest = 0.0;            // tokens of the longest request; 0: all are alike
-    double utilisation = 0.9;        // share of a device's memory, where the setup names no engine that shares it out
+    double most_sequences = 1024.0;         // of one scheduler
+    double longest = 0.0;                   // tokens of the longest request; 0: all are alike
+    serving::Speculation speculation = {};  // tried beside none; without tokens: not tried
+    double utilisation = 0.9;  // share of a device's memory, where the setup names no engine that shares it out
 };
 
 /// P1: what was passed over before it was priced, counted in candidates.

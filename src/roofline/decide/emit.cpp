@@ -47,8 +47,10 @@ std::vector<Server> servers_of(const Deploy& deploy, const PlanQuestion& questio
     server.experts = has_experts(question.model);
     if (types.weights != nullptr) server.weights = types.weights->name;
     if (types.kv != nullptr) server.kv = types.kv->name;
+    const bool mixed = deploy.prefill && deploy.prefill->layout.offer != deploy.main.layout.offer;
     std::vector<Server> servers;
     if (deploy.prefill) {
+        if (mixed) server.device = choices.offers[deploy.prefill->layout.offer].device.name;
         server.part = Part::prompts;
         server.deployment = deploy.prefill->layout.deployment;
         server.replicas = deploy.prefill->replicas;
@@ -63,6 +65,11 @@ std::vector<Server> servers_of(const Deploy& deploy, const PlanQuestion& questio
     server.replicas = deploy.main.replicas;
     server.sequences = deploy.main.batch;
     server.step_tokens = deploy.main.step;
+    if (mixed) server.device = choices.offers[deploy.main.layout.offer].device.name;
+    if (deploy.main.layout.speculates) {
+        server.drafted = choices.speculation.tokens;
+        server.draft = question.draft;
+    }
     servers.push_back(server);
     return servers;
 }
@@ -94,6 +101,11 @@ std::string as_command(const std::vector<std::string>& words) {
 std::string heading(const Server& server, double copies) {
     std::string text;
     if (server.part != Part::whole) text += server.part == Part::prompts ? "# prompts\n" : "# outputs\n";
+    if (!server.device.empty()) text += fmt::format("# on {}\n", server.device);
+    if (server.drafted > 0.0 && server.draft.empty())
+        text +=
+            "# guesses come from the checkpoint's own heads (MTP); for another draft, name it beside the number of "
+            "tokens\n";
     if (copies > 1.0) text += fmt::format("# start {:.0f} of these behind a load balancer\n", copies);
     if (server.nodes() > 1.0) text += fmt::format("# one spans {:.0f} nodes\n", server.nodes());
     if (!server.weights.empty() && !quantised_while_loading(server.weights))

@@ -27,6 +27,9 @@ struct Server {
     std::string kv;        // likewise
     double utilisation = 0.9;
     bool experts = false;  // the model has experts
+    std::string device;    // where pools are of different kinds: which this one runs on
+    double drafted = 0.0;  // tokens guessed ahead of every step
+    std::string draft;     // the model that guesses; empty: the checkpoint's own head, or one that is not named
 
     double sequences_of_a_group() const;
     double nodes() const;

@@ -72,15 +72,35 @@ class Search {
             const auto ways = ways_to_cut(choices.offers[offer].device, choices.offers[offer].count, layers, experts);
             for (std::size_t types = 0; types < choices.types.size(); ++types) {
                 const std::size_t first = layouts_.size();
-                for (const model::Deployment& way : ways) try_layout({offer, types, way});
+                for (const model::Deployment& way : ways) {
+                    try_layout({offer, types, way});
+                    if (choices.speculation.tokens > 0.0) try_layout({offer, types, way, true});
+                }
                 for (std::size_t layout = first; layout < layouts_.size(); ++layout) colocated(layout);
-                if (question_.may_disaggregate) disaggregated(first);
+                if (layouts_.size() > first) kinds_.push_back({offer, types, first, layouts_.size()});
+            }
+        }
+        if (question_.may_disaggregate) {
+            for (const Kind& prompts : kinds_) {
+                const std::vector<PromptPool> pools = prompt_pools(prompts);
+                for (const Kind& outputs : kinds_) {
+                    // Keys and values travel as they are: both pools keep them in one format.
+                    if (outputs.types == prompts.types) disaggregated(prompts, pools, outputs);
+                }
             }
         }
         return answer();
     }
 
   private:
+    /// Layouts on one offer in one choice of types, beside each other in the list of all.
+    struct Kind {
+        std::size_t offer = 0;
+        std::size_t types = 0;
+        std::size_t first = 0;
+        std::size_t end = 0;
+    };
+
     const Offer& offer_of(std::size_t layout) const { return question_.choices.offers[layouts_[layout].layout.offer]; }
 
     void try_layout(const Layout& layout) {
@@ -113,8 +133,9 @@ class Search {
                     pick.performance.capacity *= replicas;
                     pick.performance.capacity_limit *= replicas;
                     pick.devices = replicas * priced.layout.devices();
+                    pick.cost_per_hour = pick.devices * price_of(layout);
                     counts_.candidates += 1.0;
-                    consider(pick, one.capacity, priced.layout.devices());
+                    consider(pick, one.capacity, priced.layout.devices(), priced.layout.devices() * price_of(layout));
                 }
             }
         }
@@ -132,9 +153,10 @@ class Search {
     }
 
     /// Pools that none of the others beats: as fast, as cheap, as small and as quick to hand over.
-    std::vector<PromptPool> prompt_pools(std::size_t first) const {
+    std::vector<PromptPool> prompt_pools(const Kind& kind) const {
         std::vector<PromptPool> all;
-        for (std::size_t layout = first; layout < layouts_.size(); ++layout) {
+        for (std::size_t layout = kind.first; layout < kind.end; ++layout) {
+            if (layouts_[layout].layout.speculates) continue;  // a prompt has nothing to guess
             for (std::size_t step = 0; step < layouts_[layout].steps.size(); ++step) {
                 if (layouts_[layout].steps[step].prompt_tokens > 0.0) all.push_back(prompt_pool(layout, step));
             }
@@ -156,16 +178,21 @@ class Search {
         return kept;
     }
 
-    /// P5: seconds that the cache of one prompt travels: every device sends, or is sent, its own part.
+    /// P5: seconds that the cache of one prompt travels: every device sends, or is sent, its own part. Devices of two
+    /// kinds do not stand in one node.
     double transfer(const PromptPool& from, std::size_t to, double devices) const {
+        const Device& sender = offer_of(from.layout).device;
         const Device& device = offer_of(to).device;
         const double bytes =
             std::max(layouts_[from.layout].prompt_bytes_on_device, layouts_[to].prompt_bytes_on_device);
-        const bool leaves_the_node = devices > node_size(device);
-        const Level level = leaves_the_node ? Level::network : link_within(device, devices);
-        const Figure* bandwidth = device.bandwidth(level);
-        if (bandwidth == nullptr) bandwidth = leaves_the_node ? nullptr : device.bandwidth(Level::host);
-        return bytes / (bandwidth != nullptr ? bandwidth->value : predict::assumed_network.value);
+        const bool one_kind = layouts_[from.layout].layout.offer == layouts_[to].layout.offer;
+        const bool leaves_the_node = !one_kind || devices > node_size(device);
+        const auto rate = [&](const Device& end) {
+            const Figure* bandwidth = end.bandwidth(leaves_the_node ? Level::network : link_within(end, devices));
+            if (bandwidth == nullptr && !leaves_the_node) bandwidth = end.bandwidth(Level::host);
+            return bandwidth != nullptr ? bandwidth->value : predict::assumed_network.value;
+        };
+        return bytes / std::min(rate(sender), rate(device));
     }
 
     static double splits(double count, double prefill_devices, double decode_devices) {
@@ -175,11 +202,21 @@ class Search {
         return total;
     }
 
-    void disaggregated(std::size_t first) {
-        if (first == layouts_.size()) return;
-        const double count = offer_of(first).count;
-        const std::vector<PromptPool> pools = prompt_pools(first);
-        for (std::size_t layout = first; layout < layouts_.size(); ++layout) {
+    /// Devices for prompts and for outputs, and together where they are of one offer.
+    struct Supply {
+        double prompts = 0.0;
+        double outputs = 0.0;
+        double both = infinity;
+
+        double left_for_outputs(double taken) const { return std::min(outputs, both - taken); }
+    };
+
+    void disaggregated(const Kind& prompts, const std::vector<PromptPool>& pools, const Kind& outputs) {
+        const double first_count = question_.choices.offers[prompts.offer].count;
+        const double second_count = question_.choices.offers[outputs.offer].count;
+        const bool one_kind = prompts.offer == outputs.offer;
+        const Supply supply{first_count, second_count, one_kind ? first_count : infinity};
+        for (std::size_t layout = outputs.first; layout < outputs.end; ++layout) {
             const PricedLayout& priced = layouts_[layout];
             const double devices = priced.layout.devices();
             double batches = 0.0;
@@ -187,18 +224,23 @@ class Search {
                 const auto step = decode_step_size(priced, priced.batches[batch].batch);
                 if (!step) continue;
                 batches += 1.0;
-                for (const PromptPool& pool : pools) split(pool, layout, batch, *step, count);
+                for (const PromptPool& pool : pools) split(pool, layout, batch, *step, supply);
             }
-            for (const PromptPool& pool : all_pools_)
-                counts_.candidates += batches * splits(count, pool.devices, devices);
+            for (const PromptPool& pool : all_pools_) {
+                const double ways = one_kind
+                                        ? splits(first_count, pool.devices, devices)
+                                        : std::floor(first_count / pool.devices) * std::floor(second_count / devices);
+                counts_.candidates += batches * ways;
+            }
         }
     }
 
     /// The smallest step that takes all sequences at once, as nothing else is asked of it.
-    static std::optional<std::size_t> decode_step_size(const PricedLayout& priced, double batch) {
+    std::optional<std::size_t> decode_step_size(const PricedLayout& priced, double batch) const {
         const model::Deployment& deployment = priced.layout.deployment;
+        const double checked = priced.layout.speculates ? question_.choices.speculation.tokens + 1.0 : 1.0;
         for (std::size_t step = 0; step < priced.steps.size(); ++step) {
-            if (priced.steps[step].tokens >= std::ceil(batch / deployment.groups) &&
+            if (priced.steps[step].tokens >= checked * std::ceil(batch / deployment.groups) &&
                 batch <= priced.steps[step].largest_batch)
                 return step;
         }
@@ -207,14 +249,16 @@ class Search {
 
     /// P6: for each number of prompt replicas only as many others as can follow: fewer leave prompt replicas idle, more
     /// are idle themselves.
-    void split(const PromptPool& pool, std::size_t layout, std::size_t batch, std::size_t step, double count) {
+    void split(const PromptPool& pool, std::size_t layout, std::size_t batch, std::size_t step, const Supply& supply) {
         const PricedLayout& priced = layouts_[layout];
         const double devices = priced.layout.devices();
         const BatchPrice& price = priced.batches[batch];
-        const double each = price.batch / ((output_ - 1.0) * price.decode.expected);
-        const double each_limit = price.batch / ((output_ - 1.0) * price.decode.limit);
-        for (double prompts = 1.0; prompts * pool.devices + devices <= count; ++prompts) {
-            const double most = std::floor((count - prompts * pool.devices) / devices);
+        const double rounds = price.rounds(output_);
+        const double each = price.batch / (rounds * price.decode.expected);
+        const double each_limit = price.batch / (rounds * price.decode.limit);
+        for (double prompts = 1.0; prompts * pool.devices <= supply.prompts; ++prompts) {
+            const double most = std::floor(supply.left_for_outputs(prompts * pool.devices) / devices);
+            if (most < 1.0) break;
             const double balanced = std::floor(prompts * pool.capacity / each);
             double last = 0.0;
             const double asked = question_.targets.requests ? std::ceil(*question_.targets.requests / each) : 1.0;
@@ -231,28 +275,29 @@ class Search {
                 pick.replicas = replicas;
                 pick.prefill_replicas = prompts;
                 pick.devices = prompts * pool.devices + replicas * devices;
+                pick.cost_per_hour =
+                    prompts * pool.devices * price_of(pool.layout) + replicas * devices * price_of(layout);
                 Performance& performance = pick.performance;
                 performance.transfer = transfer(pool, layout, pick.devices);
                 const double link = prompts / performance.transfer;
                 performance.capacity = std::min({prompts * pool.capacity, replicas * each, link});
                 performance.capacity_limit = std::min({prompts * pool.capacity_limit, replicas * each_limit, link});
                 performance.ttft = pool.ttft;
-                performance.tpot = price.decode.expected + performance.transfer / (output_ - 1.0);
-                consider(pick, performance.capacity, pick.devices);
+                performance.tpot = (rounds * price.decode.expected + performance.transfer) / (output_ - 1.0);
+                consider(pick, performance.capacity, pick.devices, pick.cost_per_hour);
             }
         }
     }
 
     double price_of(std::size_t layout) const { return offer_of(layout).price.value_or(1.0); }
 
-    /// `capacity` and `devices` of the part that is copied: copies have its merits to the last digit.
-    void consider(Pick& pick, double capacity, double devices) {
+    /// `capacity`, `devices` and `cost` of the part that is copied: copies have its merits to the last digit.
+    void consider(Pick& pick, double capacity, double devices, double cost) {
         counts_.priced += 1.0;
         const Performance& performance = pick.performance;
         const Targets& targets = question_.targets;
-        pick.cost_per_hour = pick.devices * price_of(pick.main);
         pick.merits = {capacity * output_ / devices, 1.0 / performance.tpot,
-                       devices * price_of(pick.main) / (3600.0 * capacity * output_) * 1e6};
+                       cost / (3600.0 * capacity * output_) * 1e6};
         if (targets.requests && *targets.requests < performance.capacity)
             pick.merits.cost = pick.cost_per_hour / (3600.0 * *targets.requests * output_) * 1e6;
         pick.worst = 0.0;
@@ -320,16 +365,23 @@ class Search {
         return result;
     }
 
+    serving::Policy policy_of(std::size_t layout) const {
+        serving::Policy policy;
+        if (layouts_[layout].layout.speculates) policy.speculation = question_.choices.speculation;
+        return policy;
+    }
+
     Result<Served> serve_together(const Pick& pick) const {
         const PricedLayout& priced = layouts_[pick.main];
         const auto replica = deployed(pick.main, priced.steps[pick.step].tokens, priced.batches[pick.batch].batch);
         if (!replica) return std::unexpected(replica.error());
-        const auto full = serving::steady(*replica, {}, mix(), serving::Load::saturated());
+        const serving::Policy policy = policy_of(pick.main);
+        const auto full = serving::steady(*replica, policy, mix(), serving::Load::saturated());
         if (!full) return std::unexpected(full.error());
         Served served{full->capacity * pick.replicas, full->ttft, full->tpot, 0.0, full->running, false};
         if (!question_.targets.requests) return served;
         const auto loaded =
-            serving::steady(*replica, {}, mix(), serving::Load::rate(*question_.targets.requests / pick.replicas));
+            serving::steady(*replica, policy, mix(), serving::Load::rate(*question_.targets.requests / pick.replicas));
         if (!loaded) return std::unexpected(loaded.error());
         served.ttft = loaded->ttft;
         served.tpot = loaded->tpot;
@@ -348,7 +400,7 @@ class Search {
         if (!second) return std::unexpected(second.error());
         serving::Pools pools;
         pools.prefill = {&*first, {}, pick.prefill_replicas};
-        pools.decode = {&*second, {}, pick.replicas};
+        pools.decode = {&*second, policy_of(pick.main), pick.replicas};
         pools.link_bytes_per_second = second->sequence_bytes(prompt_) / pick.performance.transfer;
         const auto full = serving::disaggregate(pools, mix(), serving::Load::saturated());
         if (!full) return std::unexpected(full.error());
@@ -426,7 +478,9 @@ class Search {
         for (std::size_t next = pick.batch + 1; next < priced.batches.size(); ++next) {
             if (priced.batches[next].batch > room) return Obstacle::kv_capacity;
             if (pick.prefill != none) {
-                const double tpot = priced.batches[next].decode.expected + performance.transfer / (output_ - 1.0);
+                const BatchPrice& larger = priced.batches[next];
+                const double tpot =
+                    (larger.rounds(output_) * larger.decode.expected + performance.transfer) / (output_ - 1.0);
                 return question_.targets.tpot && tpot > *question_.targets.tpot ? Obstacle::tpot_target
                                                                                 : Obstacle::decode_pool;
             }
@@ -548,7 +602,9 @@ class Search {
         bool narrowed = false;
         for (const Deploy& deploy : plan.best) {
             const Offer& offer = question_.choices.offers[deploy.main.layout.offer];
-            network |= deploy.devices > node_size(offer.device) && offer.device.bandwidth(Level::network) == nullptr &&
+            const bool mixed = deploy.prefill && deploy.prefill->layout.offer != deploy.main.layout.offer;
+            network |= (mixed || deploy.devices > node_size(offer.device)) &&
+                       offer.device.bandwidth(Level::network) == nullptr &&
                        (deploy.prefill || deploy.main.layout.deployment.node > 0.0);
             narrowed |= !(question_.choices.types[deploy.main.layout.types] == predict::TypeChoice{});
         }
@@ -556,6 +612,10 @@ class Search {
         if (narrowed)
             plan.notes.emplace_back(
                 "types other than the checkpoint's: what they do to the answers is not judged here");
+        if (question_.choices.speculation.tokens > 0.0)
+            plan.notes.emplace_back(
+                "guessing ahead was tried beside not guessing, as --speculate says; the memory of what guesses is not "
+                "counted");
         if (!plan.priced_in_money) plan.notes.emplace_back("no --price: cost is in device-hours");
     }
 
@@ -563,6 +623,7 @@ class Search {
     double prompt_;
     double output_;
     std::vector<PricedLayout> layouts_;
+    std::vector<Kind> kinds_;
     mutable std::vector<PromptPool> all_pools_;
     Counts counts_;
     Extremes extremes_;
@@ -614,8 +675,8 @@ std::string_view name(Obstacle obstacle) {
 
 Performance together(const BatchPrice& price, std::size_t step, double prompt, double output) {
     const Mixed& mixed = price.mixed[step];
-    const double with_prompt = prompt / mixed.prompt_tokens;  // rounds of a request's share that carry prompts
-    const double rounds = (output - 1.0) / price.batch;       // rounds of a request's share that decode
+    const double with_prompt = prompt / mixed.prompt_tokens;   // rounds of a request's share that carry prompts
+    const double rounds = price.rounds(output) / price.batch;  // rounds of a request's share that decode
     const double without = std::max(0.0, rounds - with_prompt);
     const auto share = [&](double mixed_time, double decode_time) {
         return with_prompt * mixed_time + without * decode_time;
@@ -624,7 +685,7 @@ Performance together(const BatchPrice& price, std::size_t step, double prompt, d
     const double seconds = share(mixed.round.expected, price.decode.expected);
     result.capacity = 1.0 / seconds;
     result.capacity_limit = 1.0 / share(mixed.round.limit, price.decode.limit);
-    result.tpot = seconds / (with_prompt + without);
+    result.tpot = seconds / (with_prompt + without) * price.rounds(output) / (output - 1.0);
     result.ttft = price.decode.expected / 2.0 + mixed.passes * mixed.own;
     return result;
 }
@@ -639,10 +700,13 @@ std::string describe(const Deploy& deploy, const PlanQuestion& question) {
     const auto pool = [](const Fleet& fleet) {
         return fmt::format("{:.0f} x {}", fleet.replicas, describe(fleet.layout.deployment));
     };
-    const std::string& device = question.choices.offers[deploy.main.layout.offer].device.name;
-    if (deploy.prefill)
-        return fmt::format("prefill {}, decode {} on {}", pool(*deploy.prefill), pool(deploy.main), device);
-    return fmt::format("{} on {}", pool(deploy.main), device);
+    const auto device = [&](const Fleet& fleet) { return question.choices.offers[fleet.layout.offer].device.name; };
+    if (!deploy.prefill) return fmt::format("{} on {}", pool(deploy.main), device(deploy.main));
+    if (deploy.prefill->layout.offer == deploy.main.layout.offer)
+        return fmt::format("prefill {}, decode {} on {}", pool(*deploy.prefill), pool(deploy.main),
+                           device(deploy.main));
+    return fmt::format("prefill {} on {}, decode {} on {}", pool(*deploy.prefill), device(*deploy.prefill),
+                       pool(deploy.main), device(deploy.main));
 }
 
 }  // namespace roofline::decide

@@ -35,6 +35,7 @@ struct PlanQuestion {
     Targets targets;
     Aim aim = Aim::cost;
     bool may_disaggregate = true;
+    std::string draft;  // a model that guesses ahead, as engines are told of it; empty: none is named
 };
 
 /// One pool of replicas that are alike.

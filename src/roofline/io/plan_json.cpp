@@ -13,6 +13,11 @@ OrderedJson whole(double value) {
 
 OrderedJson fleet_json(const Fleet& fleet, const PlanQuestion& question) {
     const model::Deployment& cut = fleet.layout.deployment;
+    const serving::Speculation& guesses = question.choices.speculation;
+    const OrderedJson speculation = fleet.layout.speculates ? OrderedJson({{"tokens", whole(guesses.tokens)},
+                                                                           {"acceptance", guesses.acceptance},
+                                                                           {"draft_share", guesses.draft_fraction}})
+                                                            : OrderedJson(nullptr);
     return {{"device", question.choices.offers[fleet.layout.offer].device.name},
             {"devices", whole(fleet.devices())},
             {"replicas", whole(fleet.replicas)},
@@ -23,7 +28,8 @@ OrderedJson fleet_json(const Fleet& fleet, const PlanQuestion& question) {
             {"weight_dtype", fleet.weight_types},
             {"kv_cache_dtype", fleet.kv_type},
             {"max_sequences", whole(fleet.batch)},
-            {"max_step_tokens", whole(fleet.step)}};
+            {"max_step_tokens", whole(fleet.step)},
+            {"speculation", speculation}};
 }
 
 OrderedJson deploy_json(const Deploy& deploy, const PlanQuestion& question) {

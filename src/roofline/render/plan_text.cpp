@@ -16,7 +16,7 @@ using decide::Plan;
 using decide::PlanQuestion;
 
 std::string seconds(double value) {
-    return std::isfinite(value) ? time(Seconds(value)) : "endless";
+    return std::isfinite(value) ? time(Seconds(value)) : "no end";
 }
 
 std::string money(double value, const Plan& plan) {
@@ -38,12 +38,17 @@ std::string pool_of(const Fleet& fleet) {
 }
 
 std::string cut_of(const Deploy& deploy) {
-    if (!deploy.prefill) return pool_of(deploy.main);
-    return fmt::format("prefill {} + decode {}", pool_of(*deploy.prefill), pool_of(deploy.main));
+    const char* guessing = deploy.main.layout.speculates ? ", guessing ahead" : "";
+    if (!deploy.prefill) return pool_of(deploy.main) + guessing;
+    return fmt::format("prefill {} + decode {}{}", pool_of(*deploy.prefill), pool_of(deploy.main), guessing);
 }
 
 std::string device_of(const Deploy& deploy, const PlanQuestion& question) {
-    return fmt::format("{:.0f} x {}", deploy.devices, question.choices.offers[deploy.main.layout.offer].device.name);
+    const auto name = [&](const Fleet& fleet) { return question.choices.offers[fleet.layout.offer].device.name; };
+    if (!deploy.prefill || deploy.prefill->layout.offer == deploy.main.layout.offer)
+        return fmt::format("{:.0f} x {}", deploy.devices, name(deploy.main));
+    return fmt::format("{:.0f} x {} + {:.0f} x {}", deploy.prefill->devices(), name(*deploy.prefill),
+                       deploy.main.devices(), name(deploy.main));
 }
 
 std::string step_of(const Deploy& deploy) {
@@ -90,15 +95,28 @@ std::string block(const char* title, const Deploy& deploy, const Plan& plan, con
         fmt::format("{}: {}, {}; {}\n", title, device_of(deploy, question), cut_of(deploy), types_of(deploy.main));
     text += fmt::format("  runs      up to {} sequences a replica, steps of {} tokens{}\n", grouped(deploy.main.batch),
                         step_of(deploy), deploy.prefill ? " for prompts" : "");
+    if (deploy.main.layout.speculates) {
+        const serving::Speculation& guesses = question.choices.speculation;
+        text += fmt::format(
+            "  guesses   {:.0f} tokens ahead of every step, {} right: {:.2f} tokens a step, as --speculate says\n",
+            guesses.tokens, percent(guesses.acceptance), serving::tokens_per_step(guesses).mean);
+    }
     const double capacity = capacity_of(deploy);
     text += fmt::format("  serves    {} requests/s, {} output tokens/s ({} a device, {} a user); limit {} requests/s\n",
                         plain(capacity), plain(capacity * output), plain(deploy.merits.per_device),
                         plain(deploy.merits.per_user), plain(performance.capacity_limit));
-    text += fmt::format(
-        "  answers   {}: first token after {}, then one every {}{}\n",
-        question.targets.requests ? fmt::format("at {} requests/s", plain(*question.targets.requests)) : "when full",
-        seconds(ttft_of(deploy)), seconds(tpot_of(deploy)),
-        deploy.served ? fmt::format("; {} sequences run on a replica", plain(deploy.served->running)) : "");
+    const std::string when =
+        question.targets.requests ? fmt::format("at {} requests/s", plain(*question.targets.requests)) : "when full";
+    const std::string running =
+        deploy.served ? fmt::format("; {} sequences run on a replica", plain(deploy.served->running)) : "";
+    if (std::isfinite(ttft_of(deploy))) {
+        text += fmt::format("  answers   {}: first token after {}, then one every {}{}\n", when,
+                            seconds(ttft_of(deploy)), seconds(tpot_of(deploy)), running);
+    } else {
+        text += fmt::format(
+            "  answers   {}: OVERLOADED, requests queue up without end; who is served gets a token every {}{}\n", when,
+            seconds(tpot_of(deploy)), running);
+    }
     if (deploy.prefill) {
         text += fmt::format("  hands on  the KV cache of a prompt in {}\n", seconds(performance.transfer));
     }
@@ -172,6 +190,11 @@ std::string miss_line(const decide::Miss& miss, const Plan& plan) {
         }
         return std::string();
     };
+    if (!std::isfinite(miss.found)) {
+        return fmt::format(
+            "{}: {} asked for, without end at the nearest candidate: requests come faster than it serves them",
+            name(miss.target), value(miss.asked));
+    }
     const double by = miss.target == Target::requests ? miss.asked / miss.found : miss.found / miss.asked;
     return fmt::format("{}: {} asked for, {} {}, {} times {}", name(miss.target), value(miss.asked), value(miss.found),
                        miss.alone ? "is the best of all candidates" : "at the nearest candidate", plain(by),

@@ -38,6 +38,14 @@ Result<std::string> sglang_emit(const std::vector<Server>& servers) {
         }
         if (server.kv.starts_with("fp8"))
             words.insert(words.end(), {"--kv-cache-dtype", server.kv == "fp8" ? "fp8_e4m3" : server.kv});
+        if (server.drafted > 0.0) {
+            // A chain of guesses: one candidate at each place, and one token more than guesses to check.
+            words.insert(words.end(), {"--speculative-algorithm", server.draft.empty() ? "NEXTN" : "STANDALONE"});
+            if (!server.draft.empty()) words.insert(words.end(), {"--speculative-draft-model-path", server.draft});
+            number("--speculative-num-steps", server.drafted);
+            number("--speculative-eagle-topk", 1.0);
+            number("--speculative-num-draft-tokens", server.drafted + 1.0);
+        }
         if (server.part == Part::prompts) words.insert(words.end(), {"--disaggregation-mode", "prefill"});
         if (server.part == Part::outputs) words.insert(words.end(), {"--disaggregation-mode", "decode"});
         text += as_command(words);

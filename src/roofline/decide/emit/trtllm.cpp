@@ -26,6 +26,15 @@ Result<std::string> trtllm_emit(const std::vector<Server>& servers) {
         if (grouped) text += "enable_attention_dp: true\n";
         text += fmt::format("kv_cache_config:\n  free_gpu_memory_fraction: {:g}\n", server.utilisation);
         if (server.kv.starts_with("fp8")) text += "  dtype: fp8\n";
+        if (server.drafted > 0.0 && server.draft.empty()) {
+            text += fmt::format("speculative_config:\n  decoding_type: MTP\n  num_nextn_predict_layers: {:.0f}\n",
+                                server.drafted);
+        } else if (server.drafted > 0.0) {
+            text += fmt::format(
+                "speculative_config:\n  decoding_type: DraftTarget\n  speculative_model_dir: {}\n  max_draft_len: "
+                "{:.0f}\n",
+                server.draft, server.drafted);
+        }
         if (server.part != Part::whole) text += "cache_transceiver_config:\n  backend: DEFAULT\n";
         text += "END\n";
         std::vector<std::string> words = {"trtllm-serve", server.model};

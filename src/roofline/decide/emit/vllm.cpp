@@ -32,6 +32,12 @@ Result<std::string> vllm_emit(const std::vector<Server>& servers) {
             words.insert(words.end(), {"--dtype", server.weights == "bf16" ? "bfloat16" : "float16"});
         }
         if (server.kv.starts_with("fp8")) words.insert(words.end(), {"--kv-cache-dtype", server.kv});
+        if (server.drafted > 0.0) {
+            const std::string who =
+                server.draft.empty() ? R"("method":"mtp")" : fmt::format(R"("model":"{}")", server.draft);
+            words.insert(words.end(), {"--speculative-config",
+                                       fmt::format(R"({{{},"num_speculative_tokens":{:.0f}}})", who, server.drafted)});
+        }
         if (server.part != Part::whole) {
             words.insert(words.end(),
                          {"--kv-transfer-config", R"({"kv_connector":"NixlConnector","kv_role":"kv_both"})"});
