@@ -393,6 +393,34 @@ TEST(SweepFile, AStoppedSweepKeepsWholeRowsAndGoesOn) {
     EXPECT_EQ(lines_of(whole).back(), lines_of(last).back());
 }
 
+TEST(SweepFile, IsStoppedWithinAChunkOfRows) {
+    // One thread, chunks of 128 rows of which each takes long: the signal is seen between two rows.
+    const TemporaryFolder folder;
+    const std::string file = folder.path("rows.csv");
+    const Arguments slow = sweep(
+        {"deepseek-v3", "h100-sxm", "-b", "1-4000", "--generate", "2000", "--metrics", "request", "--threads", "1"});
+    const pid_t child = start(with(slow, {"-o", file}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    ::kill(child, SIGTERM);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 130);
+    const std::string stopped = text_of_file(file);
+    EXPECT_TRUE(stopped.empty() || stopped.ends_with('\n'));
+    EXPECT_LT(lines_of(stopped).size(), 4001U);
+}
+
+TEST(Sweep, WithoutASingleRowThatCanBeSaysWhy) {
+    const Answer answer =
+        run(sweep({"llama-3.1-8b", "h100-sxm", "--tp", "3,5,7", "--metrics", "decode,problem", "--format", "csv"}));
+    EXPECT_EQ(answer.exit_code, 1);
+    EXPECT_EQ(lines_of(answer.out).size(), 4U);  // the rows are there all the same
+    EXPECT_THAT(answer.err, HasSubstr("none of the 3 rows can be; the first: "));
+    // One that can be is an answer.
+    EXPECT_EQ(run(sweep({"llama-3.1-8b", "h100-sxm", "--tp", "3,4", "--format", "csv"})).exit_code, 0);
+}
+
 // ---- databases ----
 
 /// Asks a database through SQLite itself, so that nothing of ours vouches for what we wrote.

@@ -37,6 +37,8 @@ class RowWriter {
     void append(std::size_t row, std::string& text);
     /// The beginning of a row, up to and without its metrics: what tells points apart.
     void append_axes(std::size_t row, std::string& text);
+    /// Why the row that was written last has no numbers; empty: it has.
+    const std::string& problem() const { return problem_; }
 
   private:
     struct Prepared;  // a setup that was realised

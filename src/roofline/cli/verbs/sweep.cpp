@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -136,6 +137,26 @@ struct Start {
     std::size_t first = 0;
 };
 
+/// Rows that cannot be, as the threads that write them find them.
+class Impossible {
+  public:
+    void add(std::size_t row, const std::string& problem) {
+        const std::lock_guard lock(mutex_);
+        ++rows_;
+        if (row >= first_) return;
+        first_ = row;
+        problem_ = problem;
+    }
+    std::size_t rows() const { return rows_; }
+    const std::string& first_problem() const { return problem_; }
+
+  private:
+    std::mutex mutex_;
+    std::size_t rows_ = 0;
+    std::size_t first_ = static_cast<std::size_t>(-1);
+    std::string problem_;
+};
+
 struct Sweep {
     const Options& options;
     ask::Grid grid;
@@ -143,6 +164,7 @@ struct Sweep {
     RowRange rows;
     std::string format;
     std::size_t threads = 1;
+    std::shared_ptr<Impossible> impossible = std::make_shared<Impossible>();
 
     /// Enough rows to be worth the handing over, few enough that a stop does not take long.
     std::size_t chunk_rows() const {
@@ -199,11 +221,15 @@ std::function<ChunkMaker()> makers(const Sweep& sweep, RowRange rows) {
     return [&sweep, rows]() -> ChunkMaker {
         auto writer = std::make_shared<ask::RowWriter>(sweep.layout);
         const std::size_t size = sweep.chunk_rows();
-        return [writer, rows, size](std::size_t chunk) {
+        return [writer, rows, size, impossible = sweep.impossible](std::size_t chunk) {
             std::string text;
             const std::size_t first = rows.first + chunk * size;
             const std::size_t last = std::min(rows.last, first + size);
-            for (std::size_t row = first; row < last; ++row) writer->append(row, text);
+            // Rows that were begun are finished; the file then ends with a whole one.
+            for (std::size_t row = first; row < last && !interrupted; ++row) {
+                writer->append(row, text);
+                if (!writer->problem().empty()) impossible->add(row, writer->problem());
+            }
             return text;
         };
     };
@@ -244,8 +270,13 @@ Result<Written> write_chunks(const Sweep& sweep, const Ranks& ranks, RowRange ro
             if (!next) break;  // stopped
             text = std::move(*next);
         }
-        if (auto done = sink.write(text); !done) return std::unexpected(done.error());
-        written.rows += std::min(sweep.chunk_rows(), rows.size() - written.rows);
+        const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+        if (lines > 0) {
+            if (auto done = sink.write(text); !done) return std::unexpected(done.error());
+        }
+        const std::size_t whole = std::min(sweep.chunk_rows(), rows.size() - written.rows);
+        written.rows += lines;
+        if (lines < whole) break;  // stopped within it
         ++chunk;
         progress.show(written.rows);
     }
@@ -288,6 +319,13 @@ Result<int> run_first(const Sweep& sweep, const Ranks& ranks) {
     }
     ranks.finish();
     progress.end(written->rows, file);
+    // Every row says itself why it has no numbers; where all of them do, that is the answer.
+    const Impossible& impossible = *sweep.impossible;
+    if (ranks.size() == 1 && kept == 0 && written->rows > 0 && impossible.rows() == written->rows) {
+        fmt::print(stderr, "roofline: none of the {} rows can be; the first: {}\n",
+                   render::grouped(static_cast<double>(written->rows)), impossible.first_problem());
+        return no_answer;
+    }
     return done;
 }
 
