@@ -1,6 +1,7 @@
 // What recorded traces of other architectures and backends come to, each figure derived by hand, and findings on them.
 #include <cmath>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "places.hpp"
@@ -191,6 +192,31 @@ TEST(Ranks, OfEqualOnesNoneIsBlamed) {
     std::vector<Analysis> ranks = {rank(0, 4e-3, 3e-3), rank(1, 4e-3, 3e-3)};
     compare_ranks(ranks);
     EXPECT_EQ(ranks_text(ranks, {}).find("longest"), std::string::npos);
+}
+
+// A linear layer of 80 us around a product of 60 us that copies its bias in 10 us; then a view of 5 us that holds
+// nothing and a norm of 20 us. The product and the norm did the work: 60 + 20 us with FLOPs, the view is kept without.
+TEST(Findings, OfNestedOperatorsOnAProcessorTheOneThatWorksCounts) {
+    const auto op = [](const char* name, int begin, int duration, const char* dims, const char* types) {
+        return fmt::format(
+            R"({{"ph":"X","cat":"cpu_op","name":"{}","pid":1,"tid":1,"ts":{},"dur":{},"args":{{"Input Dims":{},"Input type":{}}}}})",
+            name, begin, duration, dims, types);
+    };
+    const char* floats = R"(["float","float","float"])";
+    Input input = Input::from_memory("cpu.json", "{\"traceEvents\":[" +
+                                                     op("aten::linear", 100, 80, "[[4,8],[16,8],[16]]", floats) + "," +
+                                                     op("aten::addmm", 110, 60, "[[16],[4,8],[8,16]]", floats) + "," +
+                                                     op("aten::copy_", 115, 10, "[[4,16],[16]]", floats) + "," +
+                                                     op("somebody::looks", 190, 5, "[[4,16]]", R"(["float"])") + "," +
+                                                     op("aten::native_layer_norm", 200, 20, "[[4,16],[],[16],[16]]",
+                                                        R"(["float","ScalarList","float","float"])") +
+                                                     "]}");
+    const auto analysis = analyze(input, {});
+    ASSERT_TRUE(analysis) << analysis.error().text;
+    EXPECT_EQ(std::llround(analysis->kernel_time.value * 1e9), 85'000);
+    EXPECT_EQ(std::llround(analysis->explained_time.value * 1e9), 80'000);
+    EXPECT_EQ(flops_of(analysis->by_operator, "aten::addmm"), 2.0 * 4 * 8 * 16);
+    EXPECT_EQ(flops_of(analysis->by_operator, "aten::linear"), 0.0);
 }
 
 TEST(Formats, AReportOfOurOwnSaysWhoReadsIt) {

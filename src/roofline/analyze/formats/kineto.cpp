@@ -20,6 +20,7 @@
 
 #include "roofline/analyze/chrome_trace.hpp"
 #include "roofline/analyze/format.hpp"
+#include "roofline/analyze/host_operators.hpp"
 #include "roofline/analyze/json_scan.hpp"
 #include "roofline/analyze/run.hpp"
 #include "roofline/analyze/timeline.hpp"
@@ -379,10 +380,17 @@ Result<Analysis> read(Input& input, const Options& options) {
                         "how to record one",
                         input.name(), end->events));
     }
+    const bool host_alone = timeline.ran.empty();
+    if (host_alone) keep_what_ran(timeline);
     auto analysis = analyze_timeline(std::move(timeline), options, input.name());
     if (!analysis) return analysis;
     analysis->bytes_read = static_cast<double>(end->bytes);
     analysis->events = static_cast<double>(end->events);
+    if (host_alone) {
+        analysis->account.notes.emplace_back(
+            "the file holds no kernels: operators are taken to have run on the processor that called them (a device's "
+            "kernels need ProfilerActivity.CUDA)");
+    }
     if (end->cut) {
         analysis->partial = true;
         analysis->account.notes.insert(

@@ -84,6 +84,9 @@ std::optional<Effort> packed_attention(const Call& call, Packed places) {
 void attention_operators(Formulas& table) {
     table["scaled_dot_product_attention"] = [](const Call& c) { return attention(c, Layout::heads_first, 5); };
     table["_scaled_dot_product_flash_attention"] = [](const Call& c) { return attention(c, Layout::heads_first, 4); };
+    table["_scaled_dot_product_flash_attention_for_cpu"] = [](const Call& c) {
+        return attention(c, Layout::heads_first, 4);
+    };
     table["_scaled_dot_product_efficient_attention"] = [](const Call& c) {
         return attention(c, Layout::heads_first, 6);
     };
