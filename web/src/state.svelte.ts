@@ -178,7 +178,7 @@ export class PageState {
             this.problem = '';
             this.report = report;
             clearTimeout(this.settling);
-            if (this.settled) this.settling = setTimeout(() => (this.settled = report), 200);
+            if (!first) this.settling = setTimeout(() => (this.settled = report), 200);
             else this.settled = report;
         }
         // The first answer also reads the constants; it says nothing about the next ones.
