@@ -398,9 +398,10 @@ TEST(SweepFile, IsStoppedWithinAChunkOfRows) {
     const TemporaryFolder folder;
     const std::string file = folder.path("rows.csv");
     const Arguments slow = sweep(
-        {"deepseek-v3", "h100-sxm", "-b", "1-4000", "--generate", "2000", "--metrics", "request", "--threads", "1"});
+        {"deepseek-v3", "h100-sxm", "-b", "1-4000", "--generate", "300", "--metrics", "request", "--threads", "1"});
     const pid_t child = start(with(slow, {"-o", file}));
-    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    for (int i = 0; i < 12000 && lines_of(text_of_file(file)).size() < 2; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
     ::kill(child, SIGTERM);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -111,8 +111,8 @@ Result<Analysis> read(Input& input, const Options& options) {
                                                .progress = options.progress});
     if (!end) return std::unexpected(end.error());
     if (timeline.operations.empty()) {
-        return fail(fmt::format("{}: {} events, but none is a node that ran; profile a run of the model",
-                                input.name(), end->events));
+        return fail(fmt::format("{}: {} events, but none is a node that ran; profile a run of the model", input.name(),
+                                end->events));
     }
     auto analysis = analyze_timeline(std::move(timeline), options, input.name());
     if (!analysis) return analysis;
