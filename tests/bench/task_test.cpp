@@ -87,5 +87,22 @@ TEST(DenseShape, OthersAreRefusedInOneLineThatNamesWhatIsMissing) {
     }
 }
 
+TEST(SameWork, IsThatOfTheSameKernelOnTheSameSizes) {
+    Task a;
+    a.name = "layers.attention.qkv";
+    a.m = 1;
+    a.n = 6144;
+    a.k = 4096;
+    a.weights = DType::fp8;
+    Task b = a;
+    b.name = "another";
+    EXPECT_TRUE(same_work(a, b));
+    b.activations = DType::fp8;
+    EXPECT_FALSE(same_work(a, b)) << "fp8 by bf16 is another kernel than fp8 by fp8";
+    b = a;
+    b.m = 2;
+    EXPECT_FALSE(same_work(a, b));
+}
+
 }  // namespace
 }  // namespace roofline::bench
