@@ -21,7 +21,6 @@ namespace roofline::ask {
 namespace {
 
 using io::Json;
-using io::OrderedJson;
 
 constexpr int no_answer = 1;
 constexpr int bad_input = 2;
@@ -94,8 +93,9 @@ Result<Answer> answer_explain(Asked asked) {
     if (auto done = fill_in(asked, options, form); !done) return std::unexpected(done.error());
     const auto predicted = options.answer(asked.library);
     if (!predicted) return std::unexpected(predicted.error());
-    const OrderedJson json = {{"text", render::explain(predicted->scenario, predicted->report)}};
-    return Answer{io::dump(json), 0};
+    io::JsonText json;
+    json.object([&] { json.add("text", render::explain(predicted->scenario, predicted->report)); });
+    return Answer{std::move(json).finish(), 0};
 }
 
 Result<Answer> answer_advise(Asked asked) {
@@ -105,7 +105,7 @@ Result<Answer> answer_advise(Asked asked) {
     const auto advice = options.answer(asked.library);
     if (!advice) return std::unexpected(advice.error());
     asked.run.command = command_of("advise", form);
-    return Answer{io::dump(io::advice_json(*advice, asked.run)), advice->asked.fit.fits ? 0 : no_answer};
+    return Answer{io::advice_text(*advice, asked.run), advice->asked.fit.fits ? 0 : no_answer};
 }
 
 Result<Answer> answer_plan(Asked asked) {
@@ -119,7 +119,7 @@ Result<Answer> answer_plan(Asked asked) {
     for (const Planned& planned : *plans) {
         if (planned.plan.best.empty()) exit = no_answer;
     }
-    return Answer{io::dump(plans_json(*plans, asked.run)), exit};
+    return Answer{plans_text(*plans, asked.run), exit};
 }
 
 #ifndef ROOFLINE_WITHOUT_SWEEP  // the page asks for one point after another and is a smaller download without it
@@ -152,7 +152,7 @@ Result<Answer> answer_model(Asked asked) {
     if (!name) return std::unexpected(name.error());
     const auto model = asked.library.model(*name);
     if (!model) return std::unexpected(model.error());
-    return Answer{io::dump(io::model_json(*model, model::lower(model->architecture, model->types))), 0};
+    return Answer{io::model_text(*model, model::lower(model->architecture, model->types)), 0};
 }
 
 Result<Answer> answer_device(Asked asked) {
@@ -160,23 +160,27 @@ Result<Answer> answer_device(Asked asked) {
     if (!name) return std::unexpected(name.error());
     const auto device = asked.library.device(*name);
     if (!device) return std::unexpected(device.error());
-    return Answer{io::dump(io::device_json(*device)), 0};
+    return Answer{io::device_text(*device), 0};
 }
 
 /// Names and titles only: reading every model takes longer than a person waits for a page.
 Result<Answer> answer_models(Asked) {
-    OrderedJson json = {{"schema", "roofline.names/1"}, {"names", io::builtin_model_names()}};
-    return Answer{io::dump(json), 0};
+    io::JsonText json;
+    json.object([&] {
+        json.add("schema", "roofline.names/1");
+        json.add("names", io::builtin_model_names());
+    });
+    return Answer{std::move(json).finish(), 0};
 }
 
 Result<Answer> answer_devices(Asked) {
-    OrderedJson json = {{"schema", "roofline.devices/1"}, {"devices", OrderedJson::array()}};
+    std::vector<Device> devices;
     for (const std::string& name : io::builtin_device_names()) {
-        const auto device = io::builtin_device(name);
+        auto device = io::builtin_device(name);
         if (!device) return std::unexpected(device.error());
-        json["devices"].push_back(io::device_json(*device));
+        devices.push_back(std::move(*device));
     }
-    return Answer{io::dump(json), 0};
+    return Answer{io::devices_text(devices), 0};
 }
 
 /// A report that was dropped on the page, read and checked; written again as every report is.
@@ -188,8 +192,11 @@ Result<Answer> answer_account(Asked asked) {
     if (!*text) return fail(fmt::format("{}: is not among the files of the question", *name));
     const auto account = io::read_account(**text, *name);
     if (!account) return std::unexpected(account.error());
-    return Answer{io::dump(io::account_json(*account, asked.run)), 0};
+    return Answer{io::account_text(*account, asked.run), 0};
 }
+
+#ifndef ROOFLINE_WITHOUT_HELP
+using io::OrderedJson;
 
 OrderedJson option_json(const Option& option) {
     OrderedJson json = {{"name", option.key()}, {"names", option.names}, {"help", option.help}};
@@ -225,6 +232,7 @@ Result<Answer> answer_options(Asked) {
 #endif
     return Answer{io::dump(json), 0};
 }
+#endif
 
 struct Verb {
     std::string_view name;
@@ -232,14 +240,17 @@ struct Verb {
     bool list = false;  // the answer is the same whatever comes with the question
 };
 constexpr Verb verbs[] = {
-    {"predict", answer_predict},     {"explain", answer_explain},
-    {"advise", answer_advise},       {"plan", answer_plan},
+    {"predict", answer_predict},       {"explain", answer_explain},
+    {"advise", answer_advise},         {"plan", answer_plan},
 #ifndef ROOFLINE_WITHOUT_SWEEP
     {"sweep", answer_sweep},
 #endif
-    {"model", answer_model},         {"device", answer_device},
-    {"models", answer_models, true}, {"devices", answer_devices, true},
-    {"account", answer_account},     {"options", answer_options, true},
+    {"model", answer_model},           {"device", answer_device},
+    {"models", answer_models, true},   {"devices", answer_devices, true},
+    {"account", answer_account},
+#ifndef ROOFLINE_WITHOUT_HELP
+    {"options", answer_options, true},
+#endif
 };
 
 std::optional<std::vector<std::byte>> decode_base64(std::string_view text) {
@@ -331,9 +342,15 @@ Answer answer(std::string_view question, Memory& memory, const std::string& time
     auto answered = answer_or_problem(question, library, memory, time);
     if (answered) return std::move(*answered);
     const int exit = answered.error().unavailable ? not_here : bad_input;
-    OrderedJson error = {{"text", answered.error().text}, {"exit", exit}};
-    if (library.needs() > 0) error["needs"] = library.needs();
-    return {io::dump(OrderedJson{{"error", std::move(error)}}), exit};
+    io::JsonText json;
+    json.object([&] {
+        json.object("error", [&] {
+            json.add("text", answered.error().text);
+            json.add("exit", exit);
+            if (library.needs() > 0) json.add("needs", library.needs());
+        });
+    });
+    return {std::move(json).finish(), exit};
 }
 
 }  // namespace roofline::ask

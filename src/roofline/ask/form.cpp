@@ -64,10 +64,12 @@ Result<void> Option::take(const std::string& value) {
     return {};
 }
 
-Option& Form::add(std::string_view names, std::string_view help) {
+Option& Form::add(std::string_view names, [[maybe_unused]] std::string_view help) {
     Option& option = options_.emplace_back();
     option.names = names;
+#ifndef ROOFLINE_WITHOUT_HELP  // the page explains its controls itself; the linker then drops the texts
     option.help = help;
+#endif
     return option;
 }
 

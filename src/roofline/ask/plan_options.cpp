@@ -318,16 +318,21 @@ Result<std::vector<Planned>> PlanOptions::answer(const Library& library) const {
     return answers;
 }
 
-io::OrderedJson plans_json(const std::vector<Planned>& plans, const io::RunInfo& run) {
-    io::OrderedJson json = {{"schema", "roofline.plan/1"},
-                            {"run", {{"version", ROOFLINE_VERSION}, {"command", run.command}, {"time", run.time}}}};
-    json["plans"] = io::OrderedJson::array();
-    for (const Planned& planned : plans) {
-        io::OrderedJson one = io::plan_json(planned.plan, planned.question);
-        one["emitted"] = planned.emitted.empty() ? io::OrderedJson(nullptr) : io::OrderedJson(planned.emitted);
-        json["plans"].push_back(std::move(one));
-    }
-    return json;
+std::string plans_text(const std::vector<Planned>& plans, const io::RunInfo& run) {
+    io::JsonText json;
+    json.object([&] {
+        json.add("schema", "roofline.plan/1");
+        io::write_run(json, run);
+        json.array("plans", [&] {
+            for (const Planned& planned : plans) {
+                json.object([&] {
+                    io::write_plan(json, planned.plan, planned.question);
+                    json.add("emitted", planned.emitted.empty() ? std::nullopt : std::optional(planned.emitted));
+                });
+            }
+        });
+    });
+    return std::move(json).finish();
 }
 
 }  // namespace roofline::ask

@@ -46,6 +46,6 @@ struct PlanOptions {
     Result<std::vector<Planned>> answer(const Library& library) const;
 };
 
-io::OrderedJson plans_json(const std::vector<Planned>& plans, const io::RunInfo& run);
+std::string plans_text(const std::vector<Planned>& plans, const io::RunInfo& run);
 
 }  // namespace roofline::ask

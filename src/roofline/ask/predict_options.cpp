@@ -33,9 +33,10 @@ Result<Predicted> PredictOptions::answer(const Library& library) const {
 }
 
 std::string predicted_text(const Predicted& predicted, const io::RunInfo& run) {
-    const io::OrderedJson load =
-        predicted.load ? io::load_json(predicted.load->traffic, predicted.load->answer) : io::OrderedJson(nullptr);
-    return io::report_text(predicted.scenario, predicted.report, run, load);
+    if (!predicted.load) return io::report_text(predicted.scenario, predicted.report, run);
+    return io::report_text(predicted.scenario, predicted.report, run, [&](io::JsonText& json) {
+        json.object("load", [&] { io::write_load(json, predicted.load->traffic, predicted.load->answer); });
+    });
 }
 
 }  // namespace roofline::ask

@@ -25,35 +25,40 @@ constexpr std::array<std::pair<Level, const char*>, level_count> level_keys = {{
                                                                                 {Level::network, "network"},
                                                                                 {Level::host, "host"}}};
 
-OrderedJson record_json(const Record& record, const Device& device, double stage_seconds) {
+void write_bytes(JsonText& json, const std::array<Bytes, level_count>& bytes, Bytes weights, Bytes kv) {
+    json.object("bytes", [&] {
+        for (const auto& [level, key] : level_keys) json.add(key, bytes[index(level)].value);
+        json.add("weights", weights.value);
+        json.add("kv", kv.value);
+    });
+}
+
+void write_record(JsonText& json, const Record& record, const Device& device, double stage_seconds) {
     const Roofs limit = limit_roofs(device);
     const Verdict verdict = judge(record.work, limit);
     const Seconds shown = record.times.measured.value_or(record.times.expected);
     const auto over_shown = [&](double seconds) { return shown.value > 0.0 ? seconds / shown.value : 0.0; };
-    OrderedJson json = {{"name", record.name}};
-    if (!record.covers.empty()) json["covers"] = record.covers;
-    json["kind"] = name(record.kind);
-    json["group"] = name(record.group);
-    json["count"] = record.count;
-    json["engine"] = name(record.work.engine);
-    json["dtype"] = name(record.work.type);
-    json["flops"] = record.work.flops.value;
-    for (const auto& [level, key] : level_keys) json["bytes"][key] = record.work.at(level).value;
-    json["bytes"]["weights"] = record.weights.value;
-    json["bytes"]["kv"] = record.kv.value;
-    json["intensity"] = finite(verdict.intensity.value);
-    json["bound"] = name(verdict.bound);
-    json["fraction_of_peak"] =
-        over_shown(record.work.flops.value * limit.flop_cost(record.work.engine, record.work.type));
-    json["fraction_of_bandwidth"] =
-        over_shown(record.work.at(Level::memory).value * limit.seconds_per_byte[index(Level::memory)]);
-    json["time_s"] = times_json(record.times);
-    json["share"] = stage_seconds > 0.0 ? shown.value / stage_seconds : 0.0;
-    json["origin"] = name(record.origin);
-    return json;
+    json.add("name", record.name);
+    if (!record.covers.empty()) json.add("covers", record.covers);
+    json.add("kind", name(record.kind));
+    json.add("group", name(record.group));
+    json.add("count", record.count);
+    json.add("engine", name(record.work.engine));
+    json.add("dtype", name(record.work.type));
+    json.add("flops", record.work.flops.value);
+    write_bytes(json, record.work.bytes, record.weights, record.kv);
+    json.add("intensity", verdict.intensity.value);
+    json.add("bound", name(verdict.bound));
+    json.add("fraction_of_peak",
+             over_shown(record.work.flops.value * limit.flop_cost(record.work.engine, record.work.type)));
+    json.add("fraction_of_bandwidth",
+             over_shown(record.work.at(Level::memory).value * limit.seconds_per_byte[index(Level::memory)]));
+    write_times(json, "time_s", record.times);
+    json.add("share", stage_seconds > 0.0 ? shown.value / stage_seconds : 0.0);
+    json.add("origin", name(record.origin));
 }
 
-OrderedJson stage_json(const AccountStage& stage, const Device& device) {
+void write_stage(JsonText& json, const AccountStage& stage, const Device& device) {
     Flops flops{};
     Bytes weights{};
     Bytes kv{};
@@ -64,22 +69,26 @@ OrderedJson stage_json(const AccountStage& stage, const Device& device) {
         kv += record.kv;
         for (std::size_t level = 0; level < level_count; ++level) bytes[level] += record.work.bytes[level];
     }
-    OrderedJson json = {{"stage", stage.name},      {"batch", stage.batch},       {"tokens", stage.tokens},
-                        {"context", stage.context}, {"produced", stage.produced}, {"repetitions", stage.repetitions},
-                        {"flops", flops.value}};
-    for (const auto& [level, key] : level_keys) json["bytes"][key] = bytes[index(level)].value;
-    json["bytes"]["weights"] = weights.value;
-    json["bytes"]["kv"] = kv.value;
-    json["intensity"] = finite(intensity(flops, bytes[index(Level::memory)]).value);
-    json["time_s"] = times_json(stage.times);
-    json["tokens_per_s"] = {{"limit", stage.tokens_per_second(stage.times.limit)},
-                            {"attainable", stage.tokens_per_second(stage.times.attainable)},
-                            {"expected", stage.tokens_per_second(stage.times.expected)}};
-    if (stage.times.measured) json["tokens_per_s"]["measured"] = stage.tokens_per_second(*stage.times.measured);
+    json.add("stage", stage.name);
+    json.add("batch", stage.batch);
+    json.add("tokens", stage.tokens);
+    json.add("context", stage.context);
+    json.add("produced", stage.produced);
+    json.add("repetitions", stage.repetitions);
+    json.add("flops", flops.value);
+    write_bytes(json, bytes, weights, kv);
+    json.add("intensity", intensity(flops, bytes[index(Level::memory)]).value);
+    write_times(json, "time_s", stage.times);
+    json.object("tokens_per_s", [&] {
+        json.add("limit", stage.tokens_per_second(stage.times.limit));
+        json.add("attainable", stage.tokens_per_second(stage.times.attainable));
+        json.add("expected", stage.tokens_per_second(stage.times.expected));
+        if (stage.times.measured) json.add("measured", stage.tokens_per_second(*stage.times.measured));
+    });
     const double seconds = stage.times.measured.value_or(stage.times.expected).value;
-    json["records"] = OrderedJson::array();
-    for (const Record& record : stage.records) json["records"].push_back(record_json(record, device, seconds));
-    return json;
+    json.array("records", [&] {
+        for (const Record& record : stage.records) json.object([&] { write_record(json, record, device, seconds); });
+    });
 }
 
 Record read_record(Fields fields) {
@@ -136,18 +145,26 @@ AccountStage read_stage(Fields fields) {
 
 }  // namespace
 
+std::string account_text(const Account& account, const RunInfo& run) {
+    JsonText json;
+    json.object([&] {
+        json.add("schema", "roofline.report/1");
+        write_run(json, run);
+        json.add("verb", account.verb);
+        json.add("title", account.title);
+        json.object("device", [&] { write_device(json, account.device); });
+        if (!account.model.empty()) json.object("model", [&] { json.add("name", account.model); });
+        json.array("stages", [&] {
+            for (const AccountStage& stage : account.stages)
+                json.object([&] { write_stage(json, stage, account.device); });
+        });
+        json.add("notes", account.notes);
+    });
+    return std::move(json).finish();
+}
+
 OrderedJson account_json(const Account& account, const RunInfo& run) {
-    OrderedJson json;
-    json["schema"] = "roofline.report/1";
-    json["run"] = {{"version", ROOFLINE_VERSION}, {"command", run.command}, {"time", run.time}};
-    json["verb"] = account.verb;
-    json["title"] = account.title;
-    json["device"] = write_device(account.device);
-    if (!account.model.empty()) json["model"] = {{"name", account.model}};
-    json["stages"] = OrderedJson::array();
-    for (const AccountStage& stage : account.stages) json["stages"].push_back(stage_json(stage, account.device));
-    json["notes"] = account.notes;
-    return json;
+    return OrderedJson::parse(account_text(account, run), nullptr, false);
 }
 
 Result<Account> read_account(std::string_view text, std::string_view file) {

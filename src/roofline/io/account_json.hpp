@@ -10,6 +10,7 @@
 //   TIMES: { "limit", "attainable", "expected", "expected_low", "expected_high", "measured"? }
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "roofline/core/account.hpp"
@@ -17,7 +18,8 @@
 
 namespace roofline::io {
 
-/// For verbs whose report is an account and no more. They may add keys of their own.
+std::string account_text(const Account& account, const RunInfo& run);
+/// The same for verbs that add keys of their own.
 OrderedJson account_json(const Account& account, const RunInfo& run);
 
 Result<Account> read_account(std::string_view text, std::string_view file);

@@ -9,92 +9,112 @@ using decide::Goal;
 using decide::Score;
 using decide::Verdict;
 
-OrderedJson optional_json(const std::optional<double>& value) {
-    return value ? finite(*value) : OrderedJson(nullptr);
-}
-
-OrderedJson score_json(const Score& score, Goal goal, const std::optional<double>& price) {
+void write_score(JsonText& json, std::string_view key, const Score& score, Goal goal,
+                 const std::optional<double>& price) {
     constexpr double million_over_hour = 1e6 / 3600.0;
     const double device_seconds = score.device_time.expected.value;
-    return {{"ttft_s", times_json(score.ttft)},
-            {"tpot_s", times_json(score.tpot)},
-            {"device_s_per_token", times_json(score.device_time)},
-            {"output_tokens_per_s_per_device", score.rate()},
-            {"cost_per_million_tokens",
-             price ? OrderedJson(million_over_hour * *price * device_seconds) : OrderedJson(nullptr)},
-            {"bound", name(score.bound(goal))},
-            {"batch", score.batch},
-            {"devices", score.devices},
-            {"fits", score.fit.fits},
-            {"memory_bytes", score.fit.total().value},
-            {"capacity_bytes", score.fit.capacity ? OrderedJson(score.fit.capacity->value) : OrderedJson(nullptr)},
-            {"max_batch", optional_json(score.fit.largest_batch)}};
+    json.object(key, [&] {
+        write_times(json, "ttft_s", score.ttft);
+        write_times(json, "tpot_s", score.tpot);
+        write_times(json, "device_s_per_token", score.device_time);
+        json.add("output_tokens_per_s_per_device", score.rate());
+        json.add("cost_per_million_tokens",
+                 price ? std::optional(million_over_hour * *price * device_seconds) : std::nullopt);
+        json.add("bound", name(score.bound(goal)));
+        json.add("batch", score.batch);
+        json.add("devices", score.devices);
+        json.add("fits", score.fit.fits);
+        json.add("memory_bytes", score.fit.total().value);
+        json.add("capacity_bytes", score.fit.capacity ? std::optional(score.fit.capacity->value) : std::nullopt);
+        json.add("max_batch", score.fit.largest_batch);
+    });
 }
 
-OrderedJson outcome_json(const decide::Outcome& outcome, const decide::Advice& advice) {
+void write_outcome(JsonText& json, const decide::Outcome& outcome, const decide::Advice& advice) {
     const bool applies = outcome.verdict != Verdict::does_not_apply;
     const bool compared = outcome.verdict < Verdict::does_not_fit && advice.asked.fit.fits;
-    return {{"move", outcome.move},
-            {"variant", outcome.variant},
-            {"verdict", decide::name(outcome.verdict)},
-            {"gain", compared ? OrderedJson(outcome.gain) : OrderedJson(nullptr)},
-            {"reason", applies ? OrderedJson(nullptr) : OrderedJson(outcome.reason)},
-            {"flags", outcome.flags},
-            {"costs", outcome.costs},
-            {"answers", decide::name(outcome.answers)},
-            {"machines", decide::name(outcome.machines)},
-            {"what_if", outcome.what_if},
-            {"score", applies ? score_json(outcome.score, advice.goal, outcome.price) : OrderedJson(nullptr)}};
+    json.add("move", outcome.move);
+    json.add("variant", outcome.variant);
+    json.add("verdict", decide::name(outcome.verdict));
+    json.add("gain", compared ? std::optional(outcome.gain) : std::nullopt);
+    json.add("reason", applies ? std::nullopt : std::optional(outcome.reason));
+    json.add("flags", outcome.flags);
+    json.add("costs", outcome.costs);
+    json.add("answers", decide::name(outcome.answers));
+    json.add("machines", decide::name(outcome.machines));
+    json.add("what_if", outcome.what_if);
+    if (applies)
+        write_score(json, "score", outcome.score, advice.goal, outcome.price);
+    else
+        json.add("score", nullptr);
 }
 
-OrderedJson combination_json(const decide::Combination& combination, const decide::Advice& advice) {
-    return {{"among", combination.title},
-            {"parts", combination.parts},
-            {"gains", advice.asked.fit.fits ? OrderedJson(combination.gains) : OrderedJson(nullptr)},
-            {"gain", advice.asked.fit.fits ? OrderedJson(combination.gain) : OrderedJson(nullptr)},
-            {"flags", combination.flags},
-            {"costs", combination.costs},
-            {"machines", decide::name(combination.machines)},
-            {"score", score_json(combination.score, advice.goal, advice.price)}};
+void write_combination(JsonText& json, const decide::Combination& combination, const decide::Advice& advice) {
+    const bool fits = advice.asked.fit.fits;
+    json.add("among", combination.title);
+    json.add("parts", combination.parts);
+    json.add("gains", fits ? std::optional(combination.gains) : std::nullopt);
+    json.add("gain", fits ? std::optional(combination.gain) : std::nullopt);
+    json.add("flags", combination.flags);
+    json.add("costs", combination.costs);
+    json.add("machines", decide::name(combination.machines));
+    write_score(json, "score", combination.score, advice.goal, advice.price);
+}
+
+void write_sensitivity(JsonText& json, const decide::Sensitivity& row) {
+    json.add("resource", row.resource.name);
+    json.add("title", row.resource.title);
+    json.add("amount", row.resource.amount);
+    json.add("doubled_buys", row.doubled);
+    json.add("elasticity", row.elasticity);
+    json.add("note", row.note);
+}
+
+void write_advice(JsonText& json, const decide::Advice& advice) {
+    const predict::Scenario& scenario = advice.scenario;
+    json.object("device", [&] {
+        json.add("name", scenario.device.name);
+        json.add("title", scenario.device.title);
+        json.add("vendor", scenario.device.vendor);
+    });
+    json.object("model", [&] {
+        json.add("name", scenario.model_name);
+        json.add("title", scenario.model_title);
+    });
+    write_workload(json, scenario.workload);
+    json.add("deployment", describe(scenario.deployment));
+    json.add("goal", decide::name(advice.goal));
+    json.add("price_per_device_hour", advice.price);
+    write_score(json, "asked", advice.asked, advice.goal, advice.price);
+    json.array("sensitivities", [&] {
+        for (const decide::Sensitivity& row : advice.sensitivities) json.object([&] { write_sensitivity(json, row); });
+    });
+    json.array("moves", [&] {
+        for (const decide::Outcome& outcome : advice.outcomes)
+            json.object([&] { write_outcome(json, outcome, advice); });
+    });
+    json.array("combinations", [&] {
+        for (const decide::Combination& combination : advice.combinations)
+            json.object([&] { write_combination(json, combination, advice); });
+    });
+    json.object("compute_bound_batch", [&] {
+        json.add("batch", advice.compute_bound.batch);
+        json.add("largest", advice.compute_bound.largest);
+        json.add("fits", advice.compute_bound.fits());
+    });
+    json.add("notes", advice.notes);
 }
 
 }  // namespace
 
-OrderedJson advice_json(const decide::Advice& advice, const RunInfo& run) {
-    const predict::Scenario& scenario = advice.scenario;
-    const predict::Workload& workload = scenario.workload;
-    OrderedJson json;
-    json["schema"] = "roofline.advise/1";
-    json["run"] = {{"version", ROOFLINE_VERSION}, {"command", run.command}, {"time", run.time}};
-    json["device"] = {
-        {"name", scenario.device.name}, {"title", scenario.device.title}, {"vendor", scenario.device.vendor}};
-    json["model"] = {{"name", scenario.model_name}, {"title", scenario.model_title}};
-    json["workload"] = {{"batch", workload.batch},          {"prompt", workload.prompt},
-                        {"cached_prefix", workload.cached}, {"context", workload.decode_context()},
-                        {"generate", workload.generate},    {"chunk", workload.chunk}};
-    json["deployment"] = describe(scenario.deployment);
-    json["goal"] = decide::name(advice.goal);
-    json["price_per_device_hour"] = optional_json(advice.price);
-    json["asked"] = score_json(advice.asked, advice.goal, advice.price);
-    json["sensitivities"] = OrderedJson::array();
-    for (const decide::Sensitivity& row : advice.sensitivities) {
-        json["sensitivities"].push_back({{"resource", row.resource.name},
-                                         {"title", row.resource.title},
-                                         {"amount", optional_json(row.resource.amount)},
-                                         {"doubled_buys", row.doubled},
-                                         {"elasticity", optional_json(row.elasticity)},
-                                         {"note", row.note}});
-    }
-    json["moves"] = OrderedJson::array();
-    for (const decide::Outcome& outcome : advice.outcomes) json["moves"].push_back(outcome_json(outcome, advice));
-    json["combinations"] = OrderedJson::array();
-    for (const decide::Combination& combination : advice.combinations)
-        json["combinations"].push_back(combination_json(combination, advice));
-    json["compute_bound_batch"] = {{"batch", optional_json(advice.compute_bound.batch)},
-                                   {"largest", optional_json(advice.compute_bound.largest)},
-                                   {"fits", advice.compute_bound.fits()}};
-    json["notes"] = advice.notes;
-    return json;
+std::string advice_text(const decide::Advice& advice, const RunInfo& run) {
+    JsonText json;
+    json.object([&] {
+        json.add("schema", "roofline.advise/1");
+        write_run(json, run);
+        write_advice(json, advice);
+    });
+    return std::move(json).finish();
 }
 
 }  // namespace roofline::io

@@ -6,6 +6,6 @@
 
 namespace roofline::io {
 
-OrderedJson advice_json(const decide::Advice& advice, const RunInfo& run);
+std::string advice_text(const decide::Advice& advice, const RunInfo& run);
 
 }  // namespace roofline::io

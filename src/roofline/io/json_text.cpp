@@ -54,7 +54,7 @@ void JsonText::put(double value) {
     text_.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
 }
 
-void JsonText::put(long long value) {
+void JsonText::put_whole(long long value) {
     std::array<char, 24> digits;
     const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), value);
     text_.append(digits.data(), static_cast<std::size_t>(written.ptr - digits.data()));
@@ -68,12 +68,6 @@ void JsonText::put(std::string_view text) {
     } else {
         text_ += OrderedJson(text).dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
     }
-}
-
-void JsonText::put(const std::vector<std::string>& texts) {
-    open('[');
-    for (const std::string& text : texts) add(text);
-    close(']');
 }
 
 void JsonText::put(const OrderedJson& json) {

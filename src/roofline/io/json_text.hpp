@@ -65,14 +65,24 @@ class JsonText {
     void close(char bracket);
 
     void put(double value);  // JSON has no infinity: what is infinite or unknown is null
-    void put(long long value);
-    void put(std::same_as<int> auto value) { put(static_cast<long long>(value)); }
-    void put(std::same_as<bool> auto value) { text_ += value ? "true" : "false"; }
+    void put_whole(long long value);
+    template <std::integral Value>
+    void put(Value value) {
+        if constexpr (std::same_as<Value, bool>)
+            text_ += value ? "true" : "false";
+        else
+            put_whole(static_cast<long long>(value));
+    }
     void put(std::nullptr_t) { text_ += "null"; }
     void put(std::string_view text);
     void put(const std::string& text) { put(std::string_view(text)); }
     void put(const char* text) { put(std::string_view(text)); }
-    void put(const std::vector<std::string>& texts);
+    template <class Value>
+    void put(const std::vector<Value>& values) {
+        open('[');
+        for (const Value& value : values) add(value);
+        close(']');
+    }
     void put(const OrderedJson& json);
     template <class Value>
     void put(const std::optional<Value>& value) {

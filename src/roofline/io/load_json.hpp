@@ -1,11 +1,12 @@
 // A deployment under load, as the report's "load".
 #pragma once
 
-#include "roofline/io/fields.hpp"
+#include "roofline/io/json_text.hpp"
 #include "roofline/serving/traffic.hpp"
 
 namespace roofline::io {
 
-OrderedJson load_json(const serving::Traffic& traffic, const serving::Answer& answer);
+/// As the keys of an object that is open.
+void write_load(JsonText& json, const serving::Traffic& traffic, const serving::Answer& answer);
 
 }  // namespace roofline::io

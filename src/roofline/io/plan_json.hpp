@@ -2,11 +2,11 @@
 #pragma once
 
 #include "roofline/decide/plan.hpp"
-#include "roofline/io/report_json.hpp"
+#include "roofline/io/json_text.hpp"
 
 namespace roofline::io {
 
-/// One entry per model that was asked about.
-OrderedJson plan_json(const decide::Plan& plan, const decide::PlanQuestion& question);
+/// One entry per model that was asked about, as the keys of an object that is open.
+void write_plan(JsonText& json, const decide::Plan& plan, const decide::PlanQuestion& question);
 
 }  // namespace roofline::io

@@ -19,17 +19,6 @@ void write_rates(JsonText& json, std::string_view key, double limit, double atta
     });
 }
 
-void write_times(JsonText& json, std::string_view key, const Times& times) {
-    json.object(key, [&] {
-        json.add("limit", times.limit.value);
-        json.add("attainable", times.attainable.value);
-        json.add("expected", times.expected.value);
-        json.add("expected_low", times.expected_low.value);
-        json.add("expected_high", times.expected_high.value);
-        if (times.measured) json.add("measured", times.measured->value);
-    });
-}
-
 /// Of an operator and of a stage alike.
 template <class Sums>
 void write_bytes(JsonText& json, const Sums& sums) {
@@ -143,7 +132,6 @@ void write_fit(JsonText& json, const predict::Fit& fit) {
 }
 
 void write_question(JsonText& json, const predict::Scenario& scenario, const predict::Report& report) {
-    const predict::Workload& workload = scenario.workload;
     const model::Deployment& spread = scenario.deployment;
     json.object("model", [&] {
         json.add("name", scenario.model_name);
@@ -152,14 +140,7 @@ void write_question(JsonText& json, const predict::Scenario& scenario, const pre
         json.add("active_parameters", scenario.active_parameters);
         json.add("kv_bytes_per_token", report.kv_bytes_per_token);
     });
-    json.object("workload", [&] {
-        json.add("batch", workload.batch);
-        json.add("prompt", workload.prompt);
-        json.add("cached_prefix", workload.cached);
-        json.add("context", workload.decode_context());
-        json.add("generate", workload.generate);
-        json.add("chunk", workload.chunk);
-    });
+    write_workload(json, scenario.workload);
     json.object("deployment", [&] {
         json.add("weight_dtype", scenario.weight_types);
         json.add("activation_dtype", scenario.activation_type);
@@ -186,12 +167,46 @@ void write_metrics(JsonText& json, const predict::RequestMetrics& metrics, doubl
     json.add("cost_per_million_tokens", nullptr);
 }
 
-OrderedJson published_json(const std::optional<PublishedCount>& count) {
-    if (!count) return nullptr;
-    return count->rounding > 0.0 ? OrderedJson(count->text) : OrderedJson(count->value);
+void write_published(JsonText& json, std::string_view key, const std::optional<PublishedCount>& count) {
+    if (!count)
+        json.add(key, nullptr);
+    else if (count->rounding > 0.0)
+        json.add(key, count->text);
+    else
+        json.add(key, count->value);
 }
 
 }  // namespace
+
+void write_times(JsonText& json, std::string_view key, const Times& times) {
+    json.object(key, [&] {
+        json.add("limit", times.limit.value);
+        json.add("attainable", times.attainable.value);
+        json.add("expected", times.expected.value);
+        json.add("expected_low", times.expected_low.value);
+        json.add("expected_high", times.expected_high.value);
+        if (times.measured) json.add("measured", times.measured->value);
+    });
+}
+
+void write_run(JsonText& json, const RunInfo& run) {
+    json.object("run", [&] {
+        json.add("version", ROOFLINE_VERSION);
+        json.add("command", run.command);
+        json.add("time", run.time);
+    });
+}
+
+void write_workload(JsonText& json, const predict::Workload& workload) {
+    json.object("workload", [&] {
+        json.add("batch", workload.batch);
+        json.add("prompt", workload.prompt);
+        json.add("cached_prefix", workload.cached);
+        json.add("context", workload.decode_context());
+        json.add("generate", workload.generate);
+        json.add("chunk", workload.chunk);
+    });
+}
 
 OrderedJson times_json(const Times& times) {
     OrderedJson json = {{"limit", finite(times.limit.value)},
@@ -212,15 +227,11 @@ OrderedJson finite(double value) {
 }
 
 std::string report_text(const predict::Scenario& scenario, const predict::Report& report, const RunInfo& run,
-                        const OrderedJson& load) {
+                        const std::function<void(JsonText&)>& more) {
     JsonText json;
     json.object([&] {
         json.add("schema", "roofline.report/1");
-        json.object("run", [&] {
-            json.add("version", ROOFLINE_VERSION);
-            json.add("command", run.command);
-            json.add("time", run.time);
-        });
+        write_run(json, run);
         // Whole: a report can be judged where the device is not known.
         json.object("device", [&] { write_device(json, scenario.device); });
         write_question(json, scenario, report);
@@ -239,62 +250,88 @@ std::string report_text(const predict::Scenario& scenario, const predict::Report
             }
         });
         json.add("notes", report.notes);
-        if (!load.is_null()) json.add("load", load);
+        if (more) more(json);
     });
     return std::move(json).finish();
 }
 
-OrderedJson device_json(const Device& device) {
-    OrderedJson json = write_device(device);
-    json["ridge"] = OrderedJson::object();
-    for (const DType type : all_dtypes) {
-        const bool own = device.rate(Engine::matrix, type) || device.rate(Engine::vector, type);
-        if (const auto value = ridge(device, type); own && value) json["ridge"][std::string(name(type))] = value->value;
-    }
-    return json;
+void write_device_and_ridges(JsonText& json, const Device& device) {
+    write_device(json, device);
+    json.object("ridge", [&] {
+        for (const DType type : all_dtypes) {
+            const bool own = device.rate(Engine::matrix, type) || device.rate(Engine::vector, type);
+            if (const auto value = ridge(device, type); own && value) json.add(name(type), value->value);
+        }
+    });
 }
 
-OrderedJson model_json(const ModelFile& model, const model::Lowered& lowered) {
+std::string device_text(const Device& device) {
+    JsonText json;
+    json.object([&] { write_device_and_ridges(json, device); });
+    return std::move(json).finish();
+}
+
+std::string devices_text(const std::vector<Device>& devices) {
+    JsonText json;
+    json.object([&] {
+        json.add("schema", "roofline.devices/1");
+        json.array("devices", [&] {
+            for (const Device& device : devices) json.object([&] { write_device_and_ridges(json, device); });
+        });
+    });
+    return std::move(json).finish();
+}
+
+void write_model(JsonText& json, const ModelFile& model, const model::Lowered& lowered) {
     const model::ParameterCount count = model::count_parameters(lowered);
-    OrderedJson json = {
-        {"schema", "roofline.model_summary/1"},
-        {"name", model.name},
-        {"title", model.title},
-        {"family", model.architecture.family},
-        {"aliases", model.aliases},
-        {"parameters", count.total},
-        {"active_parameters", model::active_parameters(lowered, model.active_counts)},
-        {"active_parameters_without_embedding", count.active},
-        {"embedding_parameters", count.embedding},
-        {"published",
-         {{"parameters", published_json(model.parameters)},
-          {"active_parameters", published_json(model.active_parameters)},
-          {"source", model.published_source}}},
-        {"weight_bytes", count.stored_bytes},
-        {"weight_dtype", model.types_summary},
-        {"kv_cache_dtype", model.types.kv.name},
-        {"kv_bytes_per_token", model::kv_bytes_per_token(lowered)},
-        {"kv_bytes_per_token_beyond_windows", model::kv_bytes_per_token_beyond_windows(lowered)},
-        {"state_bytes_per_sequence", model::state_bytes_per_sequence(lowered)},
-        {"hidden_size", model.architecture.hidden},
-        {"vocabulary", model.architecture.vocabulary},
-        {"layers", model.architecture.layers.size()},
-        {"max_context", model.architecture.longest_context > 0.0 ? OrderedJson(model.architecture.longest_context)
-                                                                 : OrderedJson(nullptr)},
-        {"tied_embeddings", model.architecture.tied},
-        {"source", model.source},
-        {"notes", model.notes}};
-    json["stack"] = OrderedJson::array();
-    for (std::size_t kind = 0; kind < model.architecture.kinds.size(); ++kind) {
-        const model::LayerKind& layer = model.architecture.kinds[kind];
-        double layers = 0.0;
-        for (const int of : model.architecture.layers) layers += of == static_cast<int>(kind) ? 1.0 : 0.0;
-        json["stack"].push_back({{"label", layer.label},
-                                 {"layers", layers},
-                                 {"mixer", layer.mixer ? OrderedJson(layer.mixer->describe()) : OrderedJson(nullptr)},
-                                 {"ffn", layer.ffn ? OrderedJson(layer.ffn->describe()) : OrderedJson(nullptr)}});
-    }
-    return json;
+    const model::Architecture& architecture = model.architecture;
+    json.add("schema", "roofline.model_summary/1");
+    json.add("name", model.name);
+    json.add("title", model.title);
+    json.add("family", architecture.family);
+    json.add("aliases", model.aliases);
+    json.add("parameters", count.total);
+    json.add("active_parameters", model::active_parameters(lowered, model.active_counts));
+    json.add("active_parameters_without_embedding", count.active);
+    json.add("embedding_parameters", count.embedding);
+    json.object("published", [&] {
+        write_published(json, "parameters", model.parameters);
+        write_published(json, "active_parameters", model.active_parameters);
+        json.add("source", model.published_source);
+    });
+    json.add("weight_bytes", count.stored_bytes);
+    json.add("weight_dtype", model.types_summary);
+    json.add("kv_cache_dtype", model.types.kv.name);
+    json.add("kv_bytes_per_token", model::kv_bytes_per_token(lowered));
+    json.add("kv_bytes_per_token_beyond_windows", model::kv_bytes_per_token_beyond_windows(lowered));
+    json.add("state_bytes_per_sequence", model::state_bytes_per_sequence(lowered));
+    json.add("hidden_size", architecture.hidden);
+    json.add("vocabulary", architecture.vocabulary);
+    json.add("layers", architecture.layers.size());
+    json.add("max_context",
+             architecture.longest_context > 0.0 ? std::optional(architecture.longest_context) : std::nullopt);
+    json.add("tied_embeddings", architecture.tied);
+    json.add("source", model.source);
+    json.add("notes", model.notes);
+    json.array("stack", [&] {
+        for (std::size_t kind = 0; kind < architecture.kinds.size(); ++kind) {
+            const model::LayerKind& layer = architecture.kinds[kind];
+            double layers = 0.0;
+            for (const int of : architecture.layers) layers += of == static_cast<int>(kind) ? 1.0 : 0.0;
+            json.object([&] {
+                json.add("label", layer.label);
+                json.add("layers", layers);
+                json.add("mixer", layer.mixer ? std::optional(layer.mixer->describe()) : std::nullopt);
+                json.add("ffn", layer.ffn ? std::optional(layer.ffn->describe()) : std::nullopt);
+            });
+        }
+    });
+}
+
+std::string model_text(const ModelFile& model, const model::Lowered& lowered) {
+    JsonText json;
+    json.object([&] { write_model(json, model, lowered); });
+    return std::move(json).finish();
 }
 
 }  // namespace roofline::io

@@ -26,7 +26,7 @@ Result<int> run(const Options& options, const std::string& command) {
     if (!advice) return std::unexpected(advice.error());
     std::string text;
     if (options.output.format == "json") {
-        text = io::dump(io::advice_json(*advice, {command, now_iso()}));
+        text = io::advice_text(*advice, {command, now_iso()});
     } else if (options.output.format == "csv") {
         text = render::advise_csv(*advice);
     } else {

@@ -85,7 +85,7 @@ Result<int> list(const Options& options) {
                          {"ridge bf16"},
                          {"W"}},
                         {}};
-    io::OrderedJson json = {{"schema", "roofline.devices/1"}, {"devices", io::OrderedJson::array()}};
+    std::vector<Device> devices;
     std::set<std::string> vendors;
     for (const std::string& name : io::builtin_device_names()) {
         const auto device = io::builtin_device(name);
@@ -101,14 +101,15 @@ Result<int> list(const Options& options) {
                               render::plain(device->bandwidth(Level::memory)->value / 1e9), rate(*device, DType::bf16),
                               rate(*device, DType::fp8), rate(*device, DType::fp4), at ? render::intensity(*at) : "-",
                               power ? render::plain(power->value) : "-"});
-        json["devices"].push_back(io::device_json(*device));
         points.push_back(point_of(*device));
+        devices.push_back(*device);
     }
     if (table.rows.empty()) {
         return fail(
             fmt::format("--vendor: found \"{}\", expected one of {}", options.vendor, fmt::join(vendors, ", ")));
     }
-    const std::string text = options.output.format == "json" ? io::dump(json) : spelt(table, options.output.format);
+    const std::string text =
+        options.output.format == "json" ? io::devices_text(devices) : spelt(table, options.output.format);
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
     if (auto drawn = draw_all(options.plot, points); !drawn) return std::unexpected(drawn.error());
     return done;
@@ -146,7 +147,7 @@ Result<int> show(const Options& options) {
     if (!device) return std::unexpected(device.error());
     if (auto drawn = draw_one(options.plot, *device); !drawn) return std::unexpected(drawn.error());
     if (options.output.format == "json") {
-        if (auto written = options.output.write(io::dump(io::device_json(*device))); !written)
+        if (auto written = options.output.write(io::device_text(*device)); !written)
             return std::unexpected(written.error());
         return done;
     }

@@ -85,7 +85,7 @@ Result<int> list(const Options& options) {
                          {"layers"},
                          {"context"}},
                         {}};
-    io::OrderedJson json = {{"schema", "roofline.models/1"}, {"models", io::OrderedJson::array()}};
+    std::vector<io::ModelFile> models;
     for (const std::string& name : io::builtin_model_names()) {
         const auto model = io::builtin_model(name);
         if (!model) return std::unexpected(model.error());
@@ -99,12 +99,20 @@ Result<int> list(const Options& options) {
              render::bytes(Bytes(model::kv_bytes_per_token(lowered))),
              fmt::format("{}", model->architecture.layers.size()),
              model->architecture.longest_context > 0.0 ? render::grouped(model->architecture.longest_context) : "-"});
-        json["models"].push_back(io::model_json(*model, lowered));
+        models.push_back(*model);
         points.push_back(point_of(*model, lowered));
     }
     std::string text;
     if (options.output.format == "json") {
-        text = io::dump(json);
+        io::JsonText json;
+        json.object([&] {
+            json.add("schema", "roofline.models/1");
+            json.array("models", [&] {
+                for (const io::ModelFile& model : models)
+                    json.object([&] { io::write_model(json, model, model::lower(model.architecture, model.types)); });
+            });
+        });
+        text = std::move(json).finish();
     } else {
         text = options.output.format == "md"    ? render::as_markdown(table)
                : options.output.format == "csv" ? render::as_csv(table)
@@ -129,7 +137,7 @@ Result<int> show(const Options& options) {
     const model::Lowered lowered = model::lower(model->architecture, model->types);
     if (auto drawn = draw_among_all(options.plot, *model, lowered); !drawn) return std::unexpected(drawn.error());
     if (options.output.format == "json") {
-        if (auto written = options.output.write(io::dump(io::model_json(*model, lowered))); !written)
+        if (auto written = options.output.write(io::model_text(*model, lowered)); !written)
             return std::unexpected(written.error());
         return done;
     }

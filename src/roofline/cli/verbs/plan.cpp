@@ -58,7 +58,7 @@ Result<int> run(const Options& options, const std::string& command) {
             text += render::plan_text(planned.plan, planned.question,
                                       markdown ? render::PlanForm::markdown : render::PlanForm::text, rows);
     }
-    if (options.output.format == "json") text = io::dump(ask::plans_json(*plans, {command, now_iso()}));
+    if (options.output.format == "json") text = ask::plans_text(*plans, {command, now_iso()});
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
     if (options.plot.asked()) {
         std::vector<std::string> pictures;
