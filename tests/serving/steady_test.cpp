@@ -103,6 +103,31 @@ TEST(Steady, APipelineIsFasterForManyAndNotForOne) {
     EXPECT_NEAR(solve(replica, {}, fixed(10, 11), Load::saturated()).flow.output_tokens, 200.0, 10.0);
 }
 
+/// Time in proportion to what is in a step: no batch gains anything, so that the work of a request can be added up.
+class ProportionalReplica : public Replica {
+  public:
+    StepCost price(std::span<const model::Sequences> step) const override {
+        double seconds = 0.0;
+        for (const model::Sequences& group : step)
+            seconds += group.count * (group.phase == model::Phase::prefill ? 1e-5 * group.new_tokens : 1e-4);
+        return {seconds, seconds / pipeline_stages, 0.0, 0.0};
+    }
+    double sequence_bytes(double context) const override { return context; }
+};
+
+TEST(Steady, AtTheLimitNoStepOfAPipelineHoldsUpAnother) {
+    // 1,000 tokens of prompt at 10 us and 99 further ones at 100 us: 19.9 ms of work, a quarter of it on each of four
+    // stages. All of them busy all the time: 4 / 19.9 ms = 201 requests a second.
+    ProportionalReplica replica;
+    replica.pipeline_stages = 4;
+    replica.max_sequences = 64;
+    const double waiting = solve(replica, {}, fixed(1000, 100), Load::saturated()).flow.requests;
+    replica.holds_up = false;
+    const double bound = solve(replica, {}, fixed(1000, 100), Load::saturated()).flow.requests;
+    EXPECT_NEAR(bound, 4.0 / 0.0199, 0.02 * 4.0 / 0.0199);
+    EXPECT_LT(waiting, 0.95 * bound);
+}
+
 TEST(Steady, SaysOverload) {
     const Steady over = solve(ConstantReplica(), {}, fixed(100, 11), Load::rate(37));  // 36.36 is all
     EXPECT_TRUE(over.overloaded);

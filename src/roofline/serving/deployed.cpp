@@ -36,6 +36,7 @@ Deployed::Deployed(const predict::Scenario& scenario, Price price)
       groups_(scenario.deployment.groups),
       times_(replica_.whole().size()) {
     pipeline_stages = static_cast<int>(scenario.deployment.pipeline);
+    holds_up = price != Price::limit;
     std::optional<predict::MemoryOptions> options = scenario.memory;
     if (options) options->ranks = scenario.deployment.replica_devices();
     const auto room = [&](const model::Lowered& lowered) {

@@ -63,9 +63,10 @@ class Line {
         const double began = ready_.front();
         flow_ = {};
         prompts_ = 0.0;
+        busy_ = 0.0;
         for (double step = 0.0; step < measured; ++step) launch();
         const double seconds = ready_.front() - began;
-        flow_.interval = seconds / measured;
+        flow_.interval = (input_.holds_up ? seconds : busy_) / measured;
         if (prompts_ > 0.0) flow_.prompt /= prompts_;
         for (double* sum : {&flow_.ended, &flow_.writing, &flow_.inside, &flow_.flops, &flow_.memory_bytes})
             *sum /= measured;
@@ -155,6 +156,7 @@ class Line {
             ready_[stage] = time;
         }
         flight.finish = time;
+        busy_ += slowest;
         flow_.writing += static_cast<double>(taken_);
         flow_.inside += static_cast<double>(inside_);
         flow_.flops += cost.flops;
@@ -243,6 +245,7 @@ class Line {
     std::size_t taken_ = 0;  // writers of the step that is put together
     double chunk_tokens_ = 0.0;
     double prompts_ = 0.0;
+    double busy_ = 0.0;  // seconds of the slowest stage
     PipelineFlow flow_;
 };
 

@@ -33,6 +33,7 @@ struct PipelineInput {
     double budget = 1.0;       // tokens of a step
     double step_tokens = 1.0;  // of the budget, that a writing request takes
     double samples = 1.0;      // sequences of a writing request
+    bool holds_up = true;      // false: the slowest stage is never without work
     std::vector<PipelineRequest> requests;
 };
 

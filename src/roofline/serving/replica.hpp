@@ -34,6 +34,7 @@ class Replica {
     double max_sequences = 256.0;                                 // in the running set
     double max_step_tokens = 8192.0;                              // token budget of a step
     int pipeline_stages = 1;                                      // steps that can be under way at once
+    bool holds_up = true;  // whether a long step of a pipeline holds up those behind it: not in a bound
 };
 
 }  // namespace roofline::serving

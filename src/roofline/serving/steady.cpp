@@ -208,6 +208,7 @@ class Analysis {
                             .budget = replica_.max_step_tokens,
                             .step_tokens = step_tokens_of_one(),
                             .samples = policy_.samples,
+                            .holds_up = replica_.holds_up,
                             .requests = {}};
         // What is computed twice is spread over all prompts.
         const double again = demand_.fresh > 0.0 ? asked.fresh / demand_.fresh : 1.0;
@@ -429,7 +430,7 @@ class Analysis {
             result.memory_bytes += probability * costs[i].memory_bytes;
         }
         double slower = 1.0;
-        if (stages_ > 1.0 && !chain.arriving.empty()) slower = waiting_in_line(chain, grid, costs);
+        if (stages_ > 1.0 && replica_.holds_up && !chain.arriving.empty()) slower = waiting_in_line(chain, grid, costs);
         if (result.interval > 0.0) result.met /= result.interval;
         const double crowd = pace.clock > 0.0 ? result.met / result.interval : 1.0;
         result.prompt = slower * prompt_seconds(pace, crowd * pace.arrivals * pace.fresh);
