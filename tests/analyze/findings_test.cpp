@@ -30,11 +30,15 @@ Options running(const std::string& model, const std::string& profile, double lay
     const auto file = io::builtin_model(model);
     EXPECT_TRUE(file);
     auto architecture = file->architecture;
-    if (layers > 0.0) architecture.layers.resize(static_cast<std::size_t>(layers));
+    auto types = file->types;
+    if (layers > 0.0) {
+        architecture.layers.resize(static_cast<std::size_t>(layers));
+        types.layers.resize(architecture.layers.size());
+    }
     predict::Setup& setup = options.model.emplace();
     setup.model_name = model;
     setup.architecture = std::make_shared<const model::Architecture>(std::move(architecture));
-    setup.checkpoint = std::make_shared<const model::TypePlan>(file->types);
+    setup.checkpoint = std::make_shared<const model::TypePlan>(std::move(types));
     setup.device = *options.device;
     setup.execution.profile = *io::builtin_profile(profile, setup.device);
     setup.execution.calibration = std::make_shared<const predict::Calibration>(*io::builtin_calibration(setup.device));
