@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "roofline/serving/random.hpp"
+#include "roofline/serving/stages.hpp"
 
 namespace roofline::serving {
 namespace {
@@ -15,12 +16,6 @@ constexpr double warm_generations = 2.0;
 constexpr double followed_generations = 8.0;
 constexpr double fewest_steps = 400.0;
 constexpr double most_steps = 4000.0;
-
-StepCost between(const StepCost& a, const StepCost& b, double part) {
-    const auto mixed = [part](double x, double y) { return x + part * (y - x); };
-    return {mixed(a.latency, b.latency), mixed(a.interval, b.interval), mixed(a.flops, b.flops),
-            mixed(a.memory_bytes, b.memory_bytes)};
-}
 
 /// Requests that were admitted in the same step and will write in the same number of further ones.
 struct Cohort {
@@ -42,9 +37,9 @@ struct Flight {
     std::vector<Prompt> done;  // prompts whose last chunk is in it
 };
 
-class Line {
+class Follower {
   public:
-    Line(const PipelineInput& input, const StepTable& table) : input_(input), table_(table), ready_(input.stages, 0.0) {
+    Follower(const PipelineInput& input, const StepTable& table) : input_(input), table_(table), stages_(input.stages) {
         double sum = 0.0;
         for (const PipelineRequest& request : input.requests) {
             below_.push_back(sum += request.weight);
@@ -60,13 +55,13 @@ class Line {
         const double warm = std::clamp(warm_generations * generation, fewest_steps, most_steps / 2.0);
         const double measured = std::clamp(followed_generations * generation, 2.0 * fewest_steps, most_steps);
         for (double step = 0.0; step < warm; ++step) launch();
-        const double began = ready_.front();
+        const double began = stages_.free();
+        stages_.forget_busy();
         flow_ = {};
         prompts_ = 0.0;
-        busy_ = 0.0;
         for (double step = 0.0; step < measured; ++step) launch();
-        const double seconds = ready_.front() - began;
-        flow_.interval = (input_.holds_up ? seconds : busy_) / measured;
+        const double seconds = input_.holds_up ? stages_.free() - began : stages_.busy();
+        flow_.interval = seconds / measured;
         if (prompts_ > 0.0) flow_.prompt /= prompts_;
         for (double* sum : {&flow_.ended, &flow_.writing, &flow_.inside, &flow_.flops, &flow_.memory_bytes})
             *sum /= measured;
@@ -139,7 +134,7 @@ class Line {
     }
 
     void launch() {
-        double now = ready_.front();
+        double now = stages_.free();
         while (!flying_.empty() && (flying_.size() == input_.stages || flying_.front().finish <= now)) land_first(now);
         Flight flight = compose(now);
         while (nothing_in(flight) && !flying_.empty()) {
@@ -147,16 +142,7 @@ class Line {
             flight = compose(now);
         }
         const StepCost cost = table_.at(chunk_tokens_, static_cast<double>(taken_) * input_.samples);
-        const auto stages = static_cast<double>(input_.stages);
-        const double slowest = std::clamp(cost.interval, cost.latency / stages, cost.latency);
-        const double others = stages > 1.0 ? (cost.latency - slowest) / (stages - 1.0) : 0.0;
-        double time = now;
-        for (std::size_t stage = 0; stage < ready_.size(); ++stage) {
-            time = std::max(time, ready_[stage]) + (stage == 0 ? slowest : others);
-            ready_[stage] = time;
-        }
-        flight.finish = time;
-        busy_ += slowest;
+        flight.finish = stages_.pass(cost, now);
         flow_.writing += static_cast<double>(taken_);
         flow_.inside += static_cast<double>(inside_);
         flow_.flops += cost.flops;
@@ -234,7 +220,7 @@ class Line {
     std::vector<double> below_;
     double mean_steps_ = 0.0;
     double mean_fresh_ = 0.0;
-    std::vector<double> ready_;  // when each stage is free
+    Stages stages_;
     std::deque<Flight> flying_;
     std::vector<Cohort> free_;  // writers that no step under way holds, the oldest first
     std::vector<Cohort> back_;  // room to work in
@@ -245,7 +231,6 @@ class Line {
     std::size_t taken_ = 0;  // writers of the step that is put together
     double chunk_tokens_ = 0.0;
     double prompts_ = 0.0;
-    double busy_ = 0.0;  // seconds of the slowest stage
     PipelineFlow flow_;
 };
 
@@ -266,7 +251,7 @@ StepCost StepTable::at(double prompt_tokens, double decoding) const {
 }
 
 PipelineFlow follow(const PipelineInput& input, const StepTable& table) {
-    return Line(input, table).run();
+    return Follower(input, table).run();
 }
 
 }  // namespace roofline::serving

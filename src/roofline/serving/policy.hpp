@@ -55,6 +55,11 @@ struct TokensPerStep {
 };
 TokensPerStep tokens_per_step(const Speculation& speculation);
 
+/// Of the budget of a step, that a request which writes takes.
+inline double tokens_of_a_writer(const Policy& policy) {
+    return (policy.speculation.tokens + 1.0) * policy.samples;
+}
+
 /// S3: prompt tokens that need no computing; at least the last one does.
 double cached_tokens(const Prefix& prefix, double prompt);
 

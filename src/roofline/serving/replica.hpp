@@ -16,6 +16,13 @@ struct StepCost {
     double memory_bytes = 0.0;  // likewise
 };
 
+/// `part` of the way from one cost to the other.
+inline StepCost between(const StepCost& a, const StepCost& b, double part) {
+    const auto mixed = [part](double x, double y) { return x + part * (y - x); };
+    return {mixed(a.latency, b.latency), mixed(a.interval, b.interval), mixed(a.flops, b.flops),
+            mixed(a.memory_bytes, b.memory_bytes)};
+}
+
 class Replica {
   public:
     Replica() = default;

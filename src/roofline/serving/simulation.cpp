@@ -7,6 +7,7 @@
 #include <string>
 
 #include "roofline/serving/footprint.hpp"
+#include "roofline/serving/stages.hpp"
 #include "roofline/serving/step_plan.hpp"
 
 namespace roofline::serving {
@@ -59,17 +60,16 @@ class Simulation {
           footprint_(replica, policy),
           free_(footprint_.room()),
           stages_(static_cast<std::size_t>(replica.pipeline_stages)),
-          ready_(stages_, 0.0),
           each_(policy.speculation.tokens + 1.0) {}
 
     Result<Outcome> run() {
         begin();
         while (!done_ && !problem_) {
-            if (flying_.size() == stages_) {
+            if (flying_.size() == stages_.count()) {
                 land();
                 continue;
             }
-            now_ = std::max(now_, ready_.front());
+            now_ = std::max(now_, stages_.free());
             if (!flying_.empty() && flying_.front().finish <= now_) {
                 land();
                 continue;
@@ -233,10 +233,10 @@ class Simulation {
 
     /// In a pipeline, sequences that write are dealt evenly to the steps under way.
     double share_of_a_stage() const {
-        if (stages_ == 1) return never;
+        if (stages_.count() == 1) return never;
         double writers = 0.0;
         for (const std::uint32_t id : running_) writers += lives_[id].computed >= lives_[id].target ? 1.0 : 0.0;
-        return std::max(1.0, std::ceil(writers / static_cast<double>(stages_)));
+        return std::max(1.0, std::ceil(writers / static_cast<double>(stages_.count())));
     }
 
     void compute(std::uint32_t id, Live& live, Flight& flight) {
@@ -361,15 +361,7 @@ class Simulation {
         flight.cost = plan_.cost(replica_, policy_);
         flight.decoding = plan_.decoding();
         flight.chunk_tokens = plan_.chunk_tokens();
-        const auto stages = static_cast<double>(stages_);
-        const double slowest = std::clamp(flight.cost.interval, flight.cost.latency / stages, flight.cost.latency);
-        const double others = stages_ > 1 ? (flight.cost.latency - slowest) / (stages - 1.0) : 0.0;
-        double time = now_;
-        for (std::size_t i = 0; i < stages_; ++i) {
-            time = std::max(time, ready_[i]) + (i == 0 ? (stages_ > 1 ? slowest : flight.cost.latency) : others);
-            ready_[i] = time;
-        }
-        flight.finish = time;
+        flight.finish = stages_.pass(flight.cost, now_);
         if (counting_ && flying_.empty()) idle_seconds_ += std::max(0.0, now_ - std::max(last_finish_, window_start_));
         most_tokens_ = std::max(most_tokens_, plan_.tokens(policy_));
         most_sequences_ = std::max(most_sequences_, sequences_);
@@ -555,9 +547,8 @@ class Simulation {
     double sequences_ = 0.0;
     double budget_ = 0.0;
     bool preempted_ = false;
-    std::size_t stages_;
-    std::vector<double> ready_;  // when each stage of the pipeline is free
-    double each_;                // tokens of a decoding sequence in a step
+    Stages stages_;
+    double each_;  // tokens of a decoding sequence in a step
 
     std::vector<Live> lives_;
     std::deque<std::uint32_t> waiting_;

@@ -2,19 +2,14 @@
 // percentiles are the simulation's.
 #pragma once
 
-#include <string_view>
-
 #include "roofline/core/problem.hpp"
 #include "roofline/serving/flow.hpp"
+#include "roofline/serving/limit.hpp"
 #include "roofline/serving/load.hpp"
 #include "roofline/serving/mix.hpp"
 #include "roofline/serving/policy.hpp"
 
 namespace roofline::serving {
-
-/// What keeps more requests from being served at once.
-enum class Limit { pool, sequences, step_tokens, users, rate };
-std::string_view name(Limit limit);
 
 struct Steady {
     Flow flow;

@@ -1,0 +1,66 @@
+// How many requests a replica serves at once, in units of steps: what comes and goes, writes and waits in a mean step.
+// No price is asked here.
+#pragma once
+
+#include "roofline/serving/demand.hpp"
+#include "roofline/serving/limit.hpp"
+
+namespace roofline::serving {
+
+/// A step as the steady state has it on average, in units of steps: no price has been asked yet.
+struct Pace {
+    double arrivals = 0.0;   // requests that come and go per step
+    double decoding = 0.0;   // sequences (samples included) that write in a step
+    double room = 0.0;       // budget left for prompts
+    double fresh = 0.0;      // prompt tokens per request, recomputed ones included
+    double spans = 1.0;      // steps that a prompt spans
+    double delay = 0.0;      // steps that it waits for the budget
+    double clustered = 0.0;  // how much requests march in step: 0 at random, 1 all together
+    double slots = 0.0;      // 0: without limit
+    double use = 0.0;        // with a clock: arrivals over capacity
+    double clock = 0.0;      // > 0: the arrivals are those of this many seconds, and a longer step sees more of them
+    double running = 0.0;
+    Limit limit = Limit::pool;
+};
+
+class Pacing {
+  public:
+    Pacing(const Replica& replica, const Policy& policy, const Demand& demand)
+        : replica_(replica), policy_(policy), demand_(demand), stages_(replica.pipeline_stages) {}
+
+    /// S6: as many requests at once as pool, sequences and `most` allow.
+    Pace saturated(double most) const;
+    /// S9: requests that come at `arrivals` per step whatever happens, as one of them sees it: with itself, beside as
+    /// many others as there are on average.
+    Pace seen_by_one(double arrivals) const;
+    /// The same as steps see it: only those count in which there is somebody.
+    Pace seen_by_steps(double arrivals) const;
+
+  private:
+    Pace open(double arrivals) const;
+    double common_bytes() const;
+    /// Every step full: what a request puts through the model over what a step takes.
+    double most_arrivals(const Pace& pace) const;
+    double bytes(const Pace& pace) const;
+    /// Everything that follows from the arrivals per step.
+    void fill(Pace& pace, double arrivals) const;
+    /// The arrivals at which slots or memory are used up, by bisection.
+    void settle(Pace& pace, double slots, double memory) const;
+    /// S6: the part of the pool that is in use on average when the next request does not fit. Requests of one size use
+    /// it up to the last that fits; of many sizes, all but half a request.
+    double reserved_bytes(double room) const;
+    /// The same for an optimistic engine: all but half a prompt and the watermark, and never fewer requests than fit
+    /// at their full length.
+    double optimistic_bytes(double room) const;
+    /// S9: what an optimistic engine computes twice, and how much it makes requests march in step.
+    void recompute(Pace& pace, double pressure, double slots, double memory) const;
+    /// Requests that were admitted together end together if their outputs are alike, and nothing pulls them apart.
+    double march() const;
+
+    const Replica& replica_;
+    const Policy& policy_;
+    const Demand& demand_;
+    double stages_;
+};
+
+}  // namespace roofline::serving

@@ -1,0 +1,234 @@
+#include "roofline/serving/step_times.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "roofline/serving/backlog.hpp"
+#include "roofline/serving/random.hpp"
+#include "roofline/serving/stages.hpp"
+
+namespace roofline::serving {
+namespace {
+
+void add(Times& sum, double weight, const Times& part) {
+    sum.interval += weight * part.interval;
+    sum.met += weight * part.met;
+    sum.prompt += weight * part.prompt;
+    sum.flops += weight * part.flops;
+    sum.memory_bytes += weight * part.memory_bytes;
+}
+
+/// Levels beyond which there is next to nothing.
+std::size_t likely(const Backlog& chain) {
+    std::size_t used = chain.level.size();
+    for (double tail = 0.0; used > 1; --used) {
+        tail += chain.level[used - 1];
+        if (tail > 1e-6) break;
+    }
+    return used;
+}
+
+}  // namespace
+
+Times StepTimes::of(const Pace& pace) {
+    Times result;
+    if (pace.clustered < 1.0) add(result, 1.0 - pace.clustered, at_random(pace));
+    if (pace.clustered > 0.0) add(result, pace.clustered, together(pace));
+    return result;
+}
+
+std::pair<Times, Pace> StepTimes::in_line(const Pace& asked) {
+    PipelineInput input{.stages = static_cast<std::size_t>(stages_),
+                        .slots = static_cast<std::size_t>(std::max(1.0, std::floor(asked.slots + 0.5))),
+                        .budget = replica_.max_step_tokens,
+                        .step_tokens = tokens_of_a_writer(policy_),
+                        .samples = policy_.samples,
+                        .holds_up = replica_.holds_up,
+                        .requests = {}};
+    // What is computed twice is spread over all prompts.
+    const double again = demand_.fresh > 0.0 ? asked.fresh / demand_.fresh : 1.0;
+    for (std::size_t i = 0; i < demand_.prompts.size(); ++i)
+        input.requests.push_back({demand_.prompts[i].weight, demand_.prompts[i].tokens * again, demand_.steps[i]});
+    const PipelineFlow flow = follow(input, table(asked, static_cast<double>(input.slots)));
+    Pace pace = asked;
+    pace.arrivals = flow.ended;
+    pace.decoding = flow.writing * policy_.samples;
+    pace.running = flow.inside;
+    pace.delay = 0.0;  // within the time of the prompt
+    return {{.interval = flow.interval,
+             .met = flow.interval,
+             .prompt = flow.prompt,
+             .flops = flow.flops,
+             .memory_bytes = flow.memory_bytes},
+            pace};
+}
+
+StepTable StepTimes::table(const Pace& pace, double slots) {
+    StepTable result;
+    result.most_decoding = std::max(1.0, std::ceil(slots / stages_)) * policy_.samples;
+    const double most = demand_.fresh > 0.0 ? std::min(replica_.max_step_tokens, slots * pace.fresh + 1.0) : 0.0;
+    result.tokens = {0.0};
+    for (double tokens = 16.0; tokens < most; tokens *= 2.0) result.tokens.push_back(tokens);
+    if (most > 0.0) result.tokens.push_back(most);
+    Pace step = pace;
+    for (const double tokens : result.tokens) {
+        auto& row = result.costs.emplace_back();
+        for (std::size_t i = 0; i < StepTable::counts; ++i) {
+            const double share = static_cast<double>(i) / static_cast<double>(StepTable::counts - 1);
+            step.decoding = share * result.most_decoding;
+            if (tokens == 0.0) step.decoding = std::max(step.decoding, std::min(1.0, result.most_decoding));
+            step.room = std::max(1.0, tokens);
+            row[i] = price(step, tokens);
+        }
+    }
+    return result;
+}
+
+StepCost StepTimes::price(const Pace& pace, double tokens) {
+    plan_.clear();
+    if (tokens > 0.0) add_prompts(pace, tokens);
+    for (const Demand::Context& context : demand_.contexts) {
+        const double count = context.fraction * pace.decoding;
+        if (count > 0.0) plan_.decode(count, context.past);
+    }
+    return plan_.cost(replica_, policy_);
+}
+
+void StepTimes::add_prompts(const Pace& pace, double tokens) {
+    for (const PromptSize& size : demand_.prompts) {
+        if (size.tokens <= 0.0) continue;
+        const double part = tokens * size.weight * size.tokens / demand_.fresh;
+        const double chunk = std::min({size.tokens, tokens, pace.room});
+        const double count = part / chunk;
+        const double cached = size.past;
+        plan_.chunk(count, chunk, cached + (size.tokens - chunk) / 2.0, chunk / size.tokens);
+    }
+}
+
+Times StepTimes::at_random(const Pace& pace) {
+    BacklogInput input{.sizes = demand_.prompts,
+                       .arrivals = demand_.fresh > 0.0 ? pace.arrivals * pace.fresh / demand_.fresh : 0.0,
+                       .sources = pace.slots,
+                       .room = pace.room,
+                       .by_the_clock = pace.clock > 0.0 && stages_ == 1.0,
+                       .use = pace.use};
+    const BacklogGrid grid = backlog_grid(input);
+    Backlog chain;
+    std::vector<StepCost> costs;
+    if (input.by_the_clock) {
+        costs = ladder(pace, grid, grid.levels);
+        std::vector<double> durations;
+        durations.reserve(costs.size());
+        for (const StepCost& cost : costs) durations.push_back(cost.latency / pace.clock);
+        chain = backlog(input, grid, durations);
+    } else {
+        chain = backlog(input, grid);
+        costs = ladder(pace, grid, likely(chain));
+    }
+    Times result;
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        const double probability = chain.level[i];
+        result.interval += probability * interval(costs[i]);
+        result.met += probability * interval(costs[i]) * interval(costs[i]);
+        result.flops += probability * costs[i].flops;
+        result.memory_bytes += probability * costs[i].memory_bytes;
+    }
+    double slower = 1.0;
+    if (stages_ > 1.0 && replica_.holds_up && !chain.arriving.empty()) slower = waiting_in_line(chain, grid, costs);
+    if (result.interval > 0.0) result.met /= result.interval;
+    const double crowd = pace.clock > 0.0 ? result.met / result.interval : 1.0;
+    result.prompt = slower * prompt_seconds(pace, crowd * pace.arrivals * pace.fresh);
+    result.interval *= slower;
+    result.met *= slower;
+    return result;
+}
+
+double StepTimes::prompt_seconds(const Pace& met, double others) {
+    if (!(demand_.fresh > 0.0)) return 0.0;
+    // Of so many requests one computes its prompt here: it meets the others, not itself.
+    Pace pace = met;
+    if (pace.slots > 0.0) {
+        const double not_itself = std::max(0.0, 1.0 - 1.0 / pace.slots);
+        pace.decoding *= not_itself;
+        others *= not_itself;
+    }
+    constexpr std::size_t groups = 8;  // of prompts in the order of their size
+    const std::size_t count = demand_.prompts.size();
+    const double full = interval(price(pace, pace.room));
+    double sum = 0.0;
+    for (std::size_t group = 0; group < std::min(groups, count); ++group) {
+        const std::size_t first = group * count / std::min(groups, count);
+        const std::size_t end = (group + 1) * count / std::min(groups, count);
+        double weight = 0.0;
+        double tokens = 0.0;
+        for (std::size_t i = first; i < end; ++i) {
+            weight += demand_.prompts[i].weight;
+            tokens += demand_.prompts[i].weight * demand_.prompts[i].tokens;
+        }
+        tokens /= weight;
+        const double before = std::max(0.0, std::ceil(tokens / pace.room) - 1.0);
+        const double last = interval(price(pace, std::min(tokens - before * pace.room + others, pace.room)));
+        sum += weight * (before * full + stages_ * last);
+    }
+    return sum;
+}
+
+std::vector<StepCost> StepTimes::ladder(const Pace& pace, const BacklogGrid& grid, std::size_t used) {
+    std::vector<StepCost> costs(used);
+    costs[0] = price(pace, 0.0);
+    const std::size_t stride = std::max<std::size_t>(1, used / 20);
+    std::size_t last = 0;
+    for (std::size_t i = 1; i < used; i = std::min(i + stride, std::max(i + 1, used - 1))) {
+        costs[i] = price(pace, static_cast<double>(i) * grid.cell);
+        for (std::size_t k = last + 1; k < i && last > 0; ++k) {
+            costs[k] = between(costs[last], costs[i], static_cast<double>(k - last) / static_cast<double>(i - last));
+        }
+        last = i;
+    }
+    return costs;
+}
+
+Times StepTimes::together(const Pace& pace) {
+    const double each = pace.arrivals * pace.fresh;  // prompt tokens per step
+    const double burst = std::clamp(pace.slots * pace.fresh, each, pace.room);
+    const double share = std::min(1.0, each / burst);
+    const StepCost full = price(pace, burst);
+    const StepCost empty = price(pace, 0.0);
+    Times result;
+    result.interval = share * interval(full) + (1.0 - share) * interval(empty);
+    result.flops = share * full.flops + (1.0 - share) * empty.flops;
+    result.memory_bytes = share * full.memory_bytes + (1.0 - share) * empty.memory_bytes;
+    result.prompt = pace.spans * interval(full);
+    return result;
+}
+
+double StepTimes::waiting_in_line(const Backlog& chain, const BacklogGrid& grid,
+                                  const std::vector<StepCost>& costs) const {
+    constexpr std::size_t followed = 10000;
+    std::vector<double> below(chain.arriving.size());
+    double sum = 0.0;
+    for (std::size_t i = 0; i < below.size(); ++i) below[i] = sum += chain.arriving[i];
+    Random random(1);
+    Stages stages(static_cast<std::size_t>(stages_));
+    std::vector<double> finished(stages.count(), 0.0);  // when the latest step of each group was through
+    std::vector<std::size_t> brings(stages.count(), 0);
+    std::size_t waiting = 0;
+    double end = 0.0;
+    for (std::size_t step = 0; step < followed; ++step) {
+        const std::size_t next = step % stages.count();
+        // Its group is back, and the first stage is free.
+        const double start = std::max(finished[next], stages.free());
+        for (std::size_t group = 0; group < brings.size(); ++group) {
+            if (finished[group] <= start) waiting += std::exchange(brings[group], 0);
+        }
+        const std::size_t level = std::min({waiting, grid.room, costs.size() - 1});
+        waiting = std::min(waiting - level, 8 * below.size());
+        const auto come = std::lower_bound(below.begin(), below.end() - 1, random.uniform()) - below.begin();
+        brings[next] = static_cast<std::size_t>(come);
+        end = finished[next] = stages.pass(costs[level], finished[next]);
+    }
+    // The time they took over the sum of their intervals.
+    return stages.busy() > 0.0 ? std::max(1.0, end / stages.busy()) : 1.0;
+}
+
+}  // namespace roofline::serving

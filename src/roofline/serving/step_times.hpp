@@ -1,0 +1,61 @@
+// Mean times of the steps of a pace: how full they are, what they cost, how long a prompt takes through them.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "roofline/serving/pace.hpp"
+#include "roofline/serving/pipeline.hpp"
+#include "roofline/serving/step_plan.hpp"
+
+namespace roofline::serving {
+
+/// S8: mean times and work of the steps of a pace.
+struct Times {
+    double interval = 0.0;  // from one step to the next
+    double met = 0.0;       // the step that somebody meets who comes at any time: long ones are met more often
+    double prompt = 0.0;    // that the steps of a prompt take, mean over requests
+    double flops = 0.0;
+    double memory_bytes = 0.0;
+};
+
+class StepTimes {
+  public:
+    StepTimes(const Replica& replica, const Policy& policy, const Demand& demand)
+        : replica_(replica), policy_(policy), demand_(demand), stages_(replica.pipeline_stages) {}
+
+    Times of(const Pace& pace);
+    /// A pipeline in which as many come as go is followed step by step.
+    bool followed(const Pace& pace) const { return stages_ > 1.0 && pace.slots > 0.0; }
+    /// Its times, and the pace that is kept when steps wait for each other.
+    std::pair<Times, Pace> in_line(const Pace& asked);
+
+  private:
+    /// Prices for the steps of a pipeline with so many requests inside.
+    StepTable table(const Pace& pace, double slots);
+    StepCost price(const Pace& pace, double tokens);
+    /// `tokens` prompt tokens of the mix: every size in proportion, long prompts in the middle of their way.
+    void add_prompts(const Pace& pace, double tokens);
+    /// Requests come and go at random: steps are as full as the chain says.
+    Times at_random(const Pace& pace);
+    /// How long the steps of a prompt take, beside `others` tokens of other prompts, through all stages.
+    double prompt_seconds(const Pace& met, double others);
+    /// A cost for every level of the chain: priced at some twenty, between them linear. No prompt at all is a case of
+    /// its own, because engines run such steps differently.
+    std::vector<StepCost> ladder(const Pace& pace, const BacklogGrid& grid, std::size_t used);
+    /// Requests march in step: all prompts come at once, and then nobody's for as long as the outputs last.
+    Times together(const Pace& pace);
+    /// The chain followed for a while through a pipeline. What a step leaves behind comes when it is through: steps
+    /// that were held up behind a long one come through together, and their prompts pile up in the next.
+    double waiting_in_line(const Backlog& chain, const BacklogGrid& grid, const std::vector<StepCost>& costs) const;
+    double interval(const StepCost& cost) const { return stages_ > 1.0 ? cost.interval : cost.latency; }
+
+    const Replica& replica_;
+    const Policy& policy_;
+    const Demand& demand_;
+    double stages_;
+    StepPlan plan_;
+};
+
+}  // namespace roofline::serving
