@@ -1,0 +1,101 @@
+#include "roofline/decide/served.hpp"
+
+#include "roofline/serving/deployed.hpp"
+#include "roofline/serving/disaggregation.hpp"
+
+namespace roofline::decide {
+namespace {
+
+class Serving {
+  public:
+    Serving(const PlanQuestion& question, const std::vector<PricedLayout>& layouts)
+        : question_(question), layouts_(layouts) {}
+
+    Result<Served> together(const Pick& pick) const {
+        const PricedLayout& priced = layouts_[pick.main];
+        const auto replica = deployed(pick.main, priced.steps[pick.step].tokens, priced.batches[pick.batch].batch);
+        if (!replica) return std::unexpected(replica.error());
+        const serving::Policy policy = policy_of(pick.main);
+        const auto full = serving::steady(*replica, policy, mix(), serving::Load::saturated());
+        if (!full) return std::unexpected(full.error());
+        Served served{full->capacity * pick.replicas, full->ttft, full->tpot, 0.0, full->running, false};
+        if (!question_.targets.requests) return served;
+        const auto loaded =
+            serving::steady(*replica, policy, mix(), serving::Load::rate(*question_.targets.requests / pick.replicas));
+        if (!loaded) return std::unexpected(loaded.error());
+        served.ttft = loaded->ttft;
+        served.tpot = loaded->tpot;
+        served.wait = loaded->wait;
+        served.running = loaded->running;
+        served.overloaded = loaded->overloaded;
+        return served;
+    }
+
+    Result<Served> apart(const Pick& pick) const {
+        const PricedLayout& priced = layouts_[pick.main];
+        const StepSize& size = layouts_[pick.prefill].steps[pick.prefill_step];
+        const auto first = deployed(pick.prefill, size.tokens, size.largest_batch);
+        if (!first) return std::unexpected(first.error());
+        const auto second = deployed(pick.main, priced.steps[pick.step].tokens, priced.batches[pick.batch].batch);
+        if (!second) return std::unexpected(second.error());
+        serving::Pools pools;
+        pools.prefill = {&*first, {}, pick.prefill_replicas};
+        pools.decode = {&*second, policy_of(pick.main), pick.replicas};
+        pools.link_bytes_per_second =
+            second->sequence_bytes(question_.model.workload.prompt) / pick.performance.transfer;
+        const auto full = serving::disaggregate(pools, mix(), serving::Load::saturated());
+        if (!full) return std::unexpected(full.error());
+        Served served{full->capacity, full->ttft, full->tpot, 0.0, full->decode.running, false};
+        if (!question_.targets.requests) return served;
+        const auto loaded = serving::disaggregate(pools, mix(), serving::Load::rate(*question_.targets.requests));
+        if (!loaded) return std::unexpected(loaded.error());
+        served.ttft = loaded->ttft;
+        served.tpot = loaded->tpot;
+        served.wait = loaded->prefill.wait;
+        served.running = loaded->decode.running;
+        served.overloaded = loaded->overloaded;
+        return served;
+    }
+
+  private:
+    /// P7: a layout as an engine would run it.
+    Result<serving::Deployed> deployed(std::size_t layout, double step, double batch) const {
+        const Layout& of = layouts_[layout].layout;
+        const auto scenario = predict::realise(setup_of(question_.model, question_.choices, of, step, batch));
+        if (!scenario) return std::unexpected(scenario.error());
+        serving::Deployed result(*scenario, serving::Price::expected);
+        result.max_sequences = batch;
+        result.max_step_tokens = step * of.deployment.groups;
+        return result;
+    }
+
+    serving::Mix mix() const {
+        if (question_.mix) return *question_.mix;
+        serving::Mix result;
+        result.prompt = serving::Lengths::fixed(question_.model.workload.prompt);
+        result.output = serving::Lengths::fixed(question_.model.workload.generate);
+        return result;
+    }
+
+    serving::Policy policy_of(std::size_t layout) const {
+        serving::Policy policy;
+        if (layouts_[layout].layout.speculates) policy.speculation = question_.choices.speculation;
+        return policy;
+    }
+    const PlanQuestion& question_;
+    const std::vector<PricedLayout>& layouts_;
+};
+
+}  // namespace
+
+Result<Served> serve(const PlanQuestion& question, const std::vector<PricedLayout>& layouts, const Pick& pick) {
+    const Serving serving(question, layouts);
+    return pick.apart() ? serving.apart(pick) : serving.together(pick);
+}
+
+bool holds(const Targets& targets, const Served& served) {
+    return !served.overloaded && (!targets.ttft || served.ttft <= *targets.ttft) &&
+           (!targets.tpot || served.tpot <= *targets.tpot);
+}
+
+}  // namespace roofline::decide
