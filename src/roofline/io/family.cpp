@@ -140,4 +140,17 @@ model::LayerKind pre_norm_layer(model::BlockPtr mixer, model::BlockPtr ffn) {
     return kind;
 }
 
+model::LayerKind parallel_layer(model::BlockPtr mixer, model::BlockPtr ffn, NormsOfParallel norms) {
+    model::LayerKind kind = pre_norm_layer(std::move(mixer), std::move(ffn));
+    kind.parallel = true;
+    kind.norm_before_ffn = norms == NormsOfParallel::each;
+    return kind;
+}
+
+void add_layers_alike(Fields& config, model::Architecture& architecture,
+                      const std::function<model::LayerKind()>& make) {
+    const std::size_t layers = read_layer_count(config);
+    for (std::size_t i = 0; i < layers && !config.failed(); ++i) add_layer(architecture, "full", make);
+}
+
 }  // namespace roofline::io

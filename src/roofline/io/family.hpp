@@ -53,6 +53,13 @@ void add_layer(model::Architecture& architecture, const std::string& label,
 /// A norm before each block and a residual after it: the common layer.
 model::LayerKind pre_norm_layer(model::BlockPtr mixer, model::BlockPtr ffn);
 
+/// Attention and FFN that read the same input, under one norm or under one each, and are added up together.
+enum class NormsOfParallel { one, each };
+model::LayerKind parallel_layer(model::BlockPtr mixer, model::BlockPtr ffn, NormsOfParallel norms);
+
+/// As many layers as the config says, all alike.
+void add_layers_alike(Fields& config, model::Architecture& architecture, const std::function<model::LayerKind()>& make);
+
 template <class Kind, class Shape>
 model::BlockPtr block(const Shape& shape) {
     return std::make_shared<const Kind>(shape);

@@ -23,10 +23,7 @@ void read(Fields& config, model::Architecture& architecture) {
             model::GqaShape own = shape;
             if (sliding) own.reach = model::Reach::window(*window);
             own.rotary = sliding || !window;
-            model::LayerKind kind = pre_norm_layer(block<model::Gqa>(own), block<model::Dense>(ffn));
-            kind.parallel = true;
-            kind.norm_before_ffn = false;
-            return kind;
+            return parallel_layer(block<model::Gqa>(own), block<model::Dense>(ffn), NormsOfParallel::one);
         });
     }
 }

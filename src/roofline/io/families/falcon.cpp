@@ -21,17 +21,13 @@ void read(Fields& config, model::Architecture& architecture) {
     shape.rotary = !config.flag("alibi", false);
     const double width =
         config.size_or("ffn_hidden_size", config.size_or("intermediate_size", 4.0 * architecture.hidden));
-    const std::size_t layers = read_layer_count(config);
-    for (std::size_t i = 0; i < layers && !config.failed(); ++i) {
-        add_layer(architecture, "full", [&] {
-            model::LayerKind kind = pre_norm_layer(
-                block<model::Gqa>(shape),
-                block<model::Dense>(model::DenseShape{.width = width, .gated = false, .bias = shape.qkv_bias}));
-            kind.parallel = parallel;
-            kind.norm_before_ffn = newer || !parallel;
-            return kind;
-        });
-    }
+    const model::DenseShape ffn{.width = width, .gated = false, .bias = shape.qkv_bias};
+    add_layers_alike(config, architecture, [&] {
+        const model::BlockPtr attention = block<model::Gqa>(shape);
+        const model::BlockPtr dense = block<model::Dense>(ffn);
+        if (!parallel) return pre_norm_layer(attention, dense);
+        return parallel_layer(attention, dense, newer ? NormsOfParallel::each : NormsOfParallel::one);
+    });
 }
 
 }  // namespace

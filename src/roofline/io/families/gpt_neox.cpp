@@ -12,17 +12,12 @@ void read(Fields& config, model::Architecture& architecture) {
     model::GqaShape shape = read_gqa(config);
     shape.qkv_bias = shape.out_bias = config.flag("attention_bias", true);
     const bool parallel = config.flag("use_parallel_residual", true);
-    const double width = config.size("intermediate_size");
-    const std::size_t layers = read_layer_count(config);
-    for (std::size_t i = 0; i < layers && !config.failed(); ++i) {
-        add_layer(architecture, "full", [&] {
-            model::LayerKind kind =
-                pre_norm_layer(block<model::Gqa>(shape),
-                               block<model::Dense>(model::DenseShape{.width = width, .gated = false, .bias = true}));
-            kind.parallel = parallel;
-            return kind;
-        });
-    }
+    const model::DenseShape ffn{.width = config.size("intermediate_size"), .gated = false, .bias = true};
+    add_layers_alike(config, architecture, [&] {
+        const model::BlockPtr attention = block<model::Gqa>(shape);
+        const model::BlockPtr dense = block<model::Dense>(ffn);
+        return parallel ? parallel_layer(attention, dense, NormsOfParallel::each) : pre_norm_layer(attention, dense);
+    });
 }
 
 }  // namespace

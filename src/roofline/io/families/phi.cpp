@@ -11,18 +11,10 @@ void read(Fields& config, model::Architecture& architecture) {
     architecture.head_bias = true;
     model::GqaShape shape = read_gqa(config);
     shape.qkv_bias = shape.out_bias = true;
-    const double width = config.size("intermediate_size");
-    const std::size_t layers = read_layer_count(config);
-    for (std::size_t i = 0; i < layers && !config.failed(); ++i) {
-        add_layer(architecture, "full", [&] {
-            model::LayerKind kind =
-                pre_norm_layer(block<model::Gqa>(shape),
-                               block<model::Dense>(model::DenseShape{.width = width, .gated = false, .bias = true}));
-            kind.parallel = true;
-            kind.norm_before_ffn = false;
-            return kind;
-        });
-    }
+    const model::DenseShape ffn{.width = config.size("intermediate_size"), .gated = false, .bias = true};
+    add_layers_alike(config, architecture, [&] {
+        return parallel_layer(block<model::Gqa>(shape), block<model::Dense>(ffn), NormsOfParallel::one);
+    });
 }
 
 }  // namespace
