@@ -102,6 +102,11 @@ TEST(SameWork, IsThatOfTheSameKernelOnTheSameSizes) {
     b = a;
     b.m = 2;
     EXPECT_FALSE(same_work(a, b));
+    b = a;
+    b.kv = DType::fp8;
+    EXPECT_TRUE(same_work(a, b)) << "a product does not touch the cache";
+    a.kind = b.kind = TaskKind::kv_write;
+    EXPECT_FALSE(same_work(a, b));
 }
 
 }  // namespace

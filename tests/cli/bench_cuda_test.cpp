@@ -1,7 +1,9 @@
 // `bench --device cuda:0` with a driver and a plugin that only pretend.
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -60,6 +62,45 @@ TEST_F(BenchOnAPretendedGpu, ThatLoadsNoKernelOfOnesOwnSaysSo) {
     const Answer answer = run(arguments, environment_);
     EXPECT_EQ(answer.exit_code, 2) << answer.err;
     EXPECT_EQ(std::count(answer.err.begin(), answer.err.end(), '\n'), 1) << answer.err;
+}
+
+// A decode step of Llama 3.1 8B has 16 operators. Three norms are alike, and so are two residuals: 13 are run. Under
+// fp8 the products of the layers, attention and the cache write are run again: six; the head keeps its bf16, and the
+// rest theirs.
+TEST_F(BenchOnAPretendedGpu, RunsWhatIsTheSameWorkOnce) {
+    const auto heard_of = [&](const std::string& types) {
+        const std::string heard = folder_.path("heard-" + types + ".jsonl");
+        auto environment = environment_;
+        environment.emplace_back("FAKE_CUDA_HEARD", heard);
+        auto arguments = asked(folder_.path("report.json"));
+        arguments.insert(arguments.end(), {"--only", "operators", "--stage", "decode", "--dtype", types});
+        const Answer answer = run(arguments, environment);
+        EXPECT_EQ(answer.exit_code, 0) << answer.err;
+        std::vector<std::string> tasks;
+        std::istringstream lines(text_of_file(heard));
+        for (std::string line; std::getline(lines, line);) {
+            const Json request = parsed(line);
+            if (request["do"] == "bench") tasks.push_back(request["tasks"][0]["name"]);
+        }
+        return tasks;
+    };
+    const auto once = heard_of("bf16");
+    EXPECT_EQ(once.size(), 13U);
+    EXPECT_EQ(std::count(once.begin(), once.end(), "layers.attention.norm"), 1);
+    EXPECT_EQ(std::count(once.begin(), once.end(), "layers.ffn.norm"), 0);
+    const auto twice = heard_of("bf16,fp8");
+    EXPECT_EQ(twice.size(), 19U);
+    EXPECT_EQ(std::count(twice.begin(), twice.end(), "layers.ffn.gate_up"), 2);
+    EXPECT_EQ(std::count(twice.begin(), twice.end(), "layers.attention.core"), 2);
+    EXPECT_EQ(std::count(twice.begin(), twice.end(), "head"), 1);
+    const Json report = parsed(text_of_file(folder_.path("report.json")));
+    ASSERT_EQ(report["bench"]["stages"].size(), 2U);
+    // What was run under another name is told under its own.
+    for (const Json& stage : report["bench"]["stages"]) {
+        std::vector<std::string> names;
+        for (const Json& result : stage["results"]) names.push_back(result["name"]);
+        EXPECT_EQ(std::count(names.begin(), names.end(), "layers.ffn.norm"), 1);
+    }
 }
 
 TEST_F(BenchOnAPretendedGpu, ThatIsStoppedLeavesNothingBehind) {

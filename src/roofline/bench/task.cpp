@@ -99,10 +99,11 @@ Planned plan_attention(const Operator& op, const predict::StageReport& stage, Ta
 }  // namespace
 
 bool same_work(const Task& a, const Task& b) {
+    const bool touches_cache = a.kind == TaskKind::attention || a.kind == TaskKind::kv_write;
     return a.kind == b.kind && a.prefill == b.prefill && a.m == b.m && a.n == b.n && a.k == b.k &&
            a.weights == b.weights && a.activations == b.activations && a.batch == b.batch && a.tokens == b.tokens &&
            a.context == b.context && a.query_heads == b.query_heads && a.kv_heads == b.kv_heads &&
-           a.head_dim == b.head_dim && a.kv == b.kv && a.rows == b.rows && a.width == b.width;
+           a.head_dim == b.head_dim && (!touches_cache || a.kv == b.kv) && a.rows == b.rows && a.width == b.width;
 }
 
 std::string describe(const Task& task) {

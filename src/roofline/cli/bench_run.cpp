@@ -154,18 +154,28 @@ Result<void> open_cuda(const BenchOptions& options, Place& place, Run& run) {
     return {};
 }
 
-void run_cpu_tasks(Place& place, StageRun& stage, Progress& progress,
-                   std::vector<std::pair<Task, std::vector<Outcome>>>& done_before) {
+/// What was run already, under whatever name: norms of a layer are alike, and small operators in every number type.
+class DoneBefore {
+  public:
+    bool give(const Task& task, std::vector<Outcome>& outcomes) const {
+        const auto known = std::find_if(all_.begin(), all_.end(),
+                                        [&](const auto& entry) { return bench::same_work(entry.first, task); });
+        if (known == all_.end()) return false;
+        outcomes = known->second;
+        for (Outcome& outcome : outcomes) outcome.task = task.name;
+        return true;
+    }
+    void keep(const Task& task, const std::vector<Outcome>& outcomes) { all_.emplace_back(task, outcomes); }
+
+  private:
+    std::vector<std::pair<Task, std::vector<Outcome>>> all_;
+};
+
+void run_cpu_tasks(Place& place, StageRun& stage, Progress& progress, DoneBefore& done_before) {
     for (std::size_t i = 0; i < stage.planned.size() && !interrupted(); ++i) {
         if (!stage.planned[i].task) continue;
         const Task& task = *stage.planned[i].task;
-        const auto known = std::find_if(done_before.begin(), done_before.end(),
-                                        [&](const auto& entry) { return bench::same_work(entry.first, task); });
-        if (known != done_before.end()) {
-            stage.outcomes[i] = known->second;
-            for (Outcome& outcome : stage.outcomes[i]) outcome.task = task.name;
-            continue;
-        }
+        if (done_before.give(task, stage.outcomes[i])) continue;
         const bool anybody = std::any_of(place.backends.begin(), place.backends.end(),
                                          [&](const auto& backend) { return !backend->refuses(task); });
         const auto fail_all = [&](const std::string& why) {
@@ -191,21 +201,20 @@ void run_cpu_tasks(Place& place, StageRun& stage, Progress& progress,
             stage.outcomes[i].push_back(bench::run_task(*backend, *operands, *place.threads, place.pace));
             if (interrupted()) return;
         }
-        done_before.emplace_back(task, stage.outcomes[i]);
+        done_before.keep(task, stage.outcomes[i]);
     }
 }
 
-Result<void> run_cuda_tasks(Place& place, StageRun& stage, Progress& progress) {
-    std::vector<Task> tasks;
-    for (const bench::Planned& planned : stage.planned) {
-        if (planned.task) tasks.push_back(*planned.task);
-    }
-    progress.say(fmt::format("{}: {} operators", stage.stage.name, tasks.size()));
-    auto outcomes = bench::run_cuda_tasks(place.call, place.cuda_place, tasks);
-    if (!outcomes) return std::unexpected(outcomes.error());
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < stage.planned.size(); ++i) {
-        if (stage.planned[i].task) stage.outcomes[i] = std::move((*outcomes)[next++]);
+Result<void> run_cuda_tasks(Place& place, StageRun& stage, Progress& progress, DoneBefore& done_before) {
+    for (std::size_t i = 0; i < stage.planned.size() && !interrupted(); ++i) {
+        if (!stage.planned[i].task) continue;
+        const Task& task = *stage.planned[i].task;
+        if (done_before.give(task, stage.outcomes[i])) continue;
+        progress.say(fmt::format("{}, batch {}: {}", stage.stage.name, stage.stage.batch, task.name));
+        auto outcomes = bench::run_cuda_tasks(place.call, place.cuda_place, {task});
+        if (!outcomes) return std::unexpected(outcomes.error());
+        stage.outcomes[i] = std::move(outcomes->front());
+        if (!interrupted()) done_before.keep(task, stage.outcomes[i]);
     }
     return {};
 }
@@ -350,7 +359,7 @@ Result<Run> run_bench(const BenchOptions& options) {
     }
     const measure::Watch watch(measure::this_machine().processors);
     Progress progress(::isatty(STDERR_FILENO) != 0);
-    std::vector<std::pair<Task, std::vector<Outcome>>> done_before;
+    DoneBefore done_before;
     for (const std::string& type : types) {
         for (const std::string& batch : *batches) {
             asked.dtype = type;
@@ -365,7 +374,7 @@ Result<Run> run_bench(const BenchOptions& options) {
                 if (options.only != "steps") {
                     if (!cuda) {
                         run_cpu_tasks(place, stage, progress, done_before);
-                    } else if (auto ran = run_cuda_tasks(place, stage, progress); !ran) {
+                    } else if (auto ran = run_cuda_tasks(place, stage, progress, done_before); !ran) {
                         return std::unexpected(ran.error());
                     }
                 }
