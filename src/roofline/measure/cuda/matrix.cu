@@ -8,6 +8,7 @@
 
 #include "roofline/measure/cuda/cublaslt.cuh"
 #include "roofline/measure/cuda/nvml.cuh"
+#include "roofline/measure/cuda/sustained.cuh"
 
 namespace roofline::probe {
 namespace {
@@ -129,39 +130,6 @@ struct Bench {
         return best;
     }
 
-    /// For some seconds on end, with the next window always queued before this one is waited for.
-    Json sustained(const Product& product, const Choice& choice, double seconds) const {
-        const double one = choice.shape.flops() / choice.rate;
-        const int count = std::max(1, static_cast<int>(0.02 / one));
-        const int windows = std::max(8, static_cast<int>(seconds / (one * count)));
-        std::vector<Event> events(static_cast<std::size_t>(windows) + 1);
-        std::vector<double> clocks;
-        std::vector<double> watts;
-        events.front().record(stream);
-        for (int window = 0; window < windows; ++window) {
-            for (int i = 0; i < count; ++i) product.launch(choice.algorithm, stream);
-            events[static_cast<std::size_t>(window) + 1].record(stream);
-            if (window > 0) events[static_cast<std::size_t>(window)].wait();
-            if (window >= windows / 2 && window + 1 < windows) {
-                const State state = state_of(chip.index);
-                if (state.clock_hz) clocks.push_back(*state.clock_hz);
-                if (state.watts) watts.push_back(*state.watts);
-            }
-        }
-        stream.wait();
-        std::vector<double> times;
-        for (int window = windows / 2; window < windows; ++window)
-            times.push_back(
-                events[static_cast<std::size_t>(window) + 1].seconds_since(events[static_cast<std::size_t>(window)]) /
-                count);
-        Json figure = rate_figure(std::string("matrix.") + type.name + ".sustained",
-                                  type.in == Numbers::int8 ? "OP/s" : "FLOP/s", choice.shape.flops(), spread_of(times),
-                                  "second half of " + std::to_string(windows * count) + " products on end");
-        if (!clocks.empty()) figure["clock_hz"] = spread_of(clocks).median;
-        if (!watts.empty()) figure["watts"] = spread_of(watts).median;
-        return figure;
-    }
-
     void run(Found& found) const {
         const std::string name = std::string("matrix.") + type.name;
         std::string why = "cuBLASLt offers no algorithm for it on this chip";
@@ -199,7 +167,9 @@ struct Bench {
         if (state.clock_hz) figure["clock_hz"] = *state.clock_hz;
         found.figures.push_back(std::move(figure));
         if (!chip.quick) {
-            Json long_run = sustained(chosen, choice, 2.2);
+            Json long_run = sustained_figure(
+                chip, stream, name + ".sustained", type.in == Numbers::int8 ? "OP/s" : "FLOP/s", choice.shape.flops(),
+                choice.shape.flops() / choice.rate, 2.2, "products", [&] { chosen.launch(choice.algorithm, stream); });
             long_run["flops"] = choice.shape.flops();
             found.figures.push_back(std::move(long_run));
         }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "roofline/measure/cuda/memory_kernels.cuh"
+#include "roofline/measure/cuda/sustained.cuh"
 
 namespace roofline::probe {
 namespace {
@@ -210,18 +211,7 @@ void add_write_bulk(Run& run, std::vector<Variant>& list, int per_sm) {
          [&run] { return run.right_everywhere(run.a.data(), Pattern{pattern_mask, seed}); }});
 }
 
-void probe_memory(const Chip& chip, Found& found) {
-    // A power of two, so that every chunk and tile divides it; past all caches, and three fit beside each other.
-    std::size_t bytes = std::size_t{4} << 30;
-    while (bytes > chip.free_bytes / 5) bytes /= 2;
-    if (bytes < 4 * chip.l2_bytes) throw Refused("too little free memory for buffers past the L2");
-    Run run(chip, found, bytes);
-    const double size = static_cast<double>(bytes);
-    fill_ramp<<<run.grid_of_fills, 256, 0, run.stream>>>(run.b.as<std::uint32_t>(), bytes / 4);
-    check_launch("filling");
-    run.stream.wait();
-
-    chip.say("memory: read");
+std::vector<Variant> all_reads(Run& run) {
     std::vector<Variant> reads;
     add_read<4>(run, reads, 256, 8);
     add_read<8>(run, reads, 256, 4);
@@ -243,7 +233,27 @@ void probe_memory(const Chip& chip, Found& found) {
     add_read_bulk<3, 16384>(run, reads, 256, 4);
     add_read_bulk<8, 8192>(run, reads, 128, 3);
     add_read_bulk<8, 4096>(run, reads, 128, 4);
-    run.best_of("memory.read", reads, size, 0.0);
+    return reads;
+}
+
+/// A power of two, so that every chunk and tile divides it; past all caches, and three fit beside each other.
+std::size_t buffer_bytes(const Chip& chip) {
+    std::size_t bytes = std::size_t{4} << 30;
+    while (bytes > chip.free_bytes / 5) bytes /= 2;
+    if (bytes < 4 * chip.l2_bytes) throw Refused("too little free memory for buffers past the L2");
+    return bytes;
+}
+
+void probe_memory(const Chip& chip, Found& found) {
+    const std::size_t bytes = buffer_bytes(chip);
+    Run run(chip, found, bytes);
+    const double size = static_cast<double>(bytes);
+    fill_ramp<<<run.grid_of_fills, 256, 0, run.stream>>>(run.b.as<std::uint32_t>(), bytes / 4);
+    check_launch("filling");
+    run.stream.wait();
+
+    chip.say("memory: read");
+    run.best_of("memory.read", all_reads(run), size, 0.0);
 
     chip.say("memory: copy");
     std::vector<Variant> copies;
@@ -296,7 +306,32 @@ void probe_memory(const Chip& chip, Found& found) {
     run.best_of("memory.triad", triads, 3.0 * size, size / 2.0);  // 2 flops for each of size / 4 numbers
 }
 
+/// The fastest read once more, for seconds on end: last of all, since it heats the chip.
+void probe_sustained_read(const Chip& chip, Found& found) {
+    const std::string name = "memory.read.sustained";
+    const Json* burst = found.find("memory.read");
+    if (chip.quick || !chip.wants(name)) return;
+    if (burst == nullptr) throw Refused("it repeats the fastest kernel of memory.read, which has no figure");
+    chip.say("memory: read for seconds on end");
+    Run run(chip, found, buffer_bytes(chip));
+    fill_ramp<<<run.grid_of_fills, 256, 0, run.stream>>>(run.b.as<std::uint32_t>(), run.bytes / 4);
+    check_launch("filling");
+    run.stream.wait();
+    const double size = static_cast<double>(run.bytes);
+    for (const Variant& variant : all_reads(run)) {
+        if (variant.name != burst->value("how", "")) continue;
+        Json figure = sustained_figure(chip, run.stream, name, "B/s", size, size / burst->value("value", 1e12), 2.2,
+                                       "reads", variant.launch);
+        if (!variant.answers_right()) throw Refused(variant.name + " gave a wrong answer");
+        figure["flops"] = 0.0;
+        figure["bytes"] = size;
+        found.figures.push_back(std::move(figure));
+        return;
+    }
+}
+
 const Registered registered({10, "memory", probe_memory});
+const Registered registered_sustained({90, "memory.read.sustained", probe_sustained_read});
 
 }  // namespace
 }  // namespace roofline::probe

@@ -111,8 +111,9 @@ Json problem(const std::string& text, bool unavailable) {
 
 /// "memory" and "memory.read" both need the probe of memory.
 bool asked_for(const Probe& probe, const std::vector<std::string>& only) {
+    const std::string part_of = probe.name;
     for (const std::string& name : only)
-        if (name.substr(0, name.find('.')) == probe.name) return true;
+        if (name.substr(0, name.find('.')) == part_of.substr(0, part_of.find('.'))) return true;
     return only.empty();
 }
 
