@@ -176,6 +176,39 @@ TEST(CudaDevice, TheSlowestPeerIsTheCeilingOfThePeerLink) {
     EXPECT_DOUBLE_EQ(found(measured, "peer.copy.1").datasheet.value(), 450e9);
 }
 
+// What a library makes of a link is a figure of its own: only copies say what the link gives.
+TEST(CudaDevice, AnAllReduceIsShownAndIsNoCeilingOfALink) {
+    io::Json answer = answer_of("NVIDIA H200");
+    answer["figures"].push_back(figure_of("peer.copy.1", 3.9e11, "B/s"));
+    answer["figures"].push_back(figure_of("peer.all_reduce", 2.1e11, "B/s"));
+    const Measured measured = read(answer);
+    EXPECT_DOUBLE_EQ(measured.device.ceilings.at("peer.bandwidth").value, 3.9e11);
+    EXPECT_DOUBLE_EQ(found(measured, "peer.all_reduce").value, 2.1e11);
+}
+
+TEST(CudaDevice, WhatIsSustainedIsShownWithClockAndWattsAndIsNoCeiling) {
+    io::Json answer = answer_of("NVIDIA H200");
+    io::Json figure = figure_of("memory.read.sustained", 4.4e12, "B/s");
+    figure["clock_hz"] = 1.755e9;
+    figure["watts"] = 612.4;
+    answer["figures"].push_back(figure);
+    const Measured measured = read(answer);
+    EXPECT_DOUBLE_EQ(measured.device.ceilings.at("memory.bandwidth").value, 4.5e12);  // the burst
+    EXPECT_DOUBLE_EQ(found(measured, "memory.read.sustained").datasheet.value(), 4.8e12);
+    EXPECT_EQ(found(measured, "memory.read.sustained").note, "at 1755 MHz and 612 W");
+}
+
+// A B200's datasheet has 9 PFLOP/s of dense fp4.
+TEST(CudaDevice, Fp4IsACeilingWhereTheChipHasIt) {
+    io::Json answer = answer_of("NVIDIA B200");
+    answer["device"]["capability"] = "10.0";
+    answer["figures"].push_back(figure_of("matrix.fp4", 6.5e15, "FLOP/s"));
+    const Measured measured = read(answer);
+    EXPECT_EQ(measured.device.name, "b200-sxm");
+    EXPECT_DOUBLE_EQ(measured.device.ceilings.at("matrix.fp4").value, 6.5e15);
+    EXPECT_DOUBLE_EQ(found(measured, "matrix.fp4").datasheet.value(), 9e15);
+}
+
 TEST(CudaDevice, AWrongAnswerIsRefusedWithItsPlace) {
     io::Json answer = answer_of("NVIDIA H200");
     answer.erase("device");
