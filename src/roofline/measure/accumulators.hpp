@@ -31,14 +31,21 @@
 #define ROOFLINE_HOLD(i, R) asm volatile("" : "+" R(a##i));
 #define ROOFLINE_SAVE(i, R) STORE(values + (i) * lanes, a##i);
 
-// Two trips at a time. Where instructions are dealt out to four units, a loop can lock into a pattern that leaves half
-// of them idle, for as long as it runs (seen on Neoverse-V1, depending on nothing one can hold on to). So there are
-// variants with different numbers of accumulators, and the fastest counts.
+// Two trips at a time, with several numbers of accumulators, of which the fastest counts. A file may say before it
+// includes this one how an operand is read anew for every trip (ROOFLINE_KEEP, ROOFLINE_AGAIN): on Neoverse-V1 a loop
+// whose operands were all written long ago soon runs at half its rate, and one load in 24 instructions prevents it.
+#ifndef ROOFLINE_AGAIN
+#define ROOFLINE_KEEP
+#define ROOFLINE_AGAIN
+#endif
 #define ROOFLINE_PAIRS(TIMES, REGISTERS, START, SECOND)     \
+    ROOFLINE_KEEP                                           \
     TIMES(ROOFLINE_MAKE, START)                             \
     for (std::uint64_t trip = 1; trip < trips; trip += 2) { \
+        ROOFLINE_AGAIN                                      \
         TIMES(ROOFLINE_STEP, REGISTERS)                     \
         TIMES(ROOFLINE_HOLD, REGISTERS)                     \
+        ROOFLINE_AGAIN                                      \
         TIMES(SECOND, REGISTERS)                            \
         TIMES(ROOFLINE_HOLD, REGISTERS)                     \
     }                                                       \

@@ -1,5 +1,7 @@
 // AArch64 with 128-bit vectors: fused multiply-add in fp64, fp32 and fp16, dot products of bf16 and int8 on the vector
 // units, products of small matrices (BFMMLA, SMMLA), and pairs of stores that pass by the caches (STNP).
+#define ROOFLINE_KEEP const auto x_kept = x;
+#define ROOFLINE_AGAIN asm volatile("ldr %q0, %1" : "=w"(x) : "m"(x_kept));
 #include "roofline/measure/accumulators.hpp"
 #include "roofline/measure/cpu_kernels.hpp"
 
