@@ -89,6 +89,13 @@ def causal(config, dtype=torch.bfloat16, attention=None, experts=None):
     return model.to("cuda").eval()
 
 
+def quick(config, dtype=torch.bfloat16, **extra):
+    """As `causal`, with the weights made on the device: seconds faster."""
+    from transformers import AutoModelForCausalLM
+    with torch.device("cuda"):
+        return AutoModelForCausalLM.from_config(config, dtype=dtype, **extra).eval()
+
+
 LLAMA = dict(vocab_size=32000, hidden_size=1024, intermediate_size=2816, num_hidden_layers=3, num_attention_heads=16,
              num_key_value_heads=4, max_position_embeddings=2048)
 
@@ -567,7 +574,7 @@ def main():
     import transformers
     say(f"torch {torch.__version__} transformers {transformers.__version__} {torch.cuda.get_device_name()}")
     torch.manual_seed(0)
-    for name, function in CASES.items():
+    for name, function in list(CASES.items()):
         if WANTED and name not in WANTED:
             continue
         if time.time() - START > 260:
@@ -581,4 +588,5 @@ def main():
         torch.cuda.empty_cache()
 
 
-main()
+if __name__ == "__main__":
+    main()
