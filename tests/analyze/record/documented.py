@@ -13,12 +13,10 @@ snippets = re.findall(r"```python\n(.*?)```", open("docs/tracing.md").read(), re
 os.chdir(FOLDER)
 
 RUN = '''import torch
-from transformers import AutoModelForCausalLM, OPTConfig
-config = OPTConfig(vocab_size=5000, hidden_size=1024, ffn_dim=4096, num_hidden_layers=1, num_attention_heads=16,
-                   word_embed_proj_dim=1024)
-model = AutoModelForCausalLM.from_config(config, dtype=torch.float16).to("cuda").eval()
+block = torch.nn.Sequential(torch.nn.LayerNorm(1024), torch.nn.Linear(1024, 4096), torch.nn.GELU(),
+                            torch.nn.Linear(4096, 1024)).to("cuda", torch.float16)
 with torch.no_grad():
-    model(input_ids=torch.arange(200, device="cuda").reshape(1, 200) + 3)
+    block(torch.ones(200, 1024, device="cuda", dtype=torch.float16))
 torch.cuda.synchronize()
 '''
 open("run.py", "w").write(RUN)

@@ -50,7 +50,7 @@ def llama4():
 def dbrx():
     from transformers import DbrxConfig
     config = DbrxConfig(d_model=768, n_heads=12, n_layers=3, max_seq_len=2048, vocab_size=20011,
-                        attn_config=dict(kv_n_heads=4, clip_qkv=8.0),
+                        attn_config=dict(kv_n_heads=4, clip_qkv=8.0, rope_theta=10000.0),
                         ffn_config=dict(ffn_hidden_size=1024, moe_num_experts=6, moe_top_k=2, hidden_size=768))
     generation("dbrx", quick(config), batch=2, prompt=90)
 
