@@ -26,6 +26,7 @@ export class PageState {
     engine = $state.raw<Engine | undefined>(undefined);
     question = $state<Question>(first_question());
     report = $state.raw<Report | undefined>(undefined);
+    following = $state.raw<Report | undefined>(undefined); // the same a few frames later: for panels beside the chart
     settled = $state.raw<Report | undefined>(undefined); // the same once the hand rests: for what takes longer than a frame to show
     problem = $state('');
     took_ms = $state(0);
@@ -177,12 +178,24 @@ export class PageState {
         } else {
             this.problem = '';
             this.report = report;
+            this.follow(report, first);
             clearTimeout(this.settling);
             if (!first) this.settling = setTimeout(() => (this.settled = report), 200);
             else this.settled = report;
         }
         // The first answer also reads the constants; it says nothing about the next ones.
         this.took_ms = first ? 0 : performance.now() - before;
+    }
+
+    private follower: ReturnType<typeof setTimeout> | undefined;
+
+    /// The chart and the headline move with the hand. Bars and tables beside them come along some twelve times a second.
+    private follow(report: Report, at_once: boolean): void {
+        if (at_once) this.following = report;
+        else this.follower ??= setTimeout(() => {
+            this.follower = undefined;
+            this.following = this.report;
+        }, 80);
     }
 
     private advice_number = 0;

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { chromium } from 'playwright-core';
+import { effort_of_a_change } from './effort.mjs';
 
 const page_file = fileURLToPath(new URL('../../dist/index.html', import.meta.url));
 const page_url = pathToFileURL(page_file).href;
@@ -425,29 +426,16 @@ const tests = {
         }
     },
 
-    async 'a change is on the screen within a frame or two'() {
-        for (const fragment of ['', '#model=deepseek-v3&device=h200-sxm&batch=8&tp=8', '#model=qwen3-next-80b-a3b&device=h100-sxm&batch=8&tp=4']) {
+    async 'what a change costs is reported'() {
+        for (const fragment of ['#model=llama-3.1-8b&device=h100-sxm&batch=8&prompt=1024&context=4096', '#model=deepseek-v3&device=h200-sxm&batch=8&prompt=1024&context=4096&tp=8']) {
             const page = await open(fragment);
             await page.waitForSelector('.move');
             await page.waitForTimeout(600);
-            const times = [];
-            const changes = [];
-            for (const batch of [9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]) {
-                // From the key to the end of the frame that shows it: answer, drawing and layout.
-                changes.push(await page.locator('#batch').evaluate(async (field, value) => {
-                    const before = performance.now();
-                    field.value = value;
-                    field.dispatchEvent(new Event('input', { bubbles: true }));
-                    await Promise.resolve();
-                    document.querySelector('[data-roofline]').getBoundingClientRect();
-                    return performance.now() - before;
-                }, String(batch)));
-                await page.waitForTimeout(40);
-                times.push(Number(/took ([\d.]+) ms/.exec(await page.locator('footer').innerText())?.[1]));
-            }
-            const median = (all) => all.sort((a, b) => a - b)[all.length >> 1].toFixed(1);
-            assert.ok(times.every(Number.isFinite));
-            console.log(`    ${fragment || 'llama-3.1-8b'}: answer ${median(times)} ms, with drawing ${median(changes)} ms (medians of 12; not asserted, the machine may be busy)`);
+            const { script, layout, paint, all } = await effort_of_a_change(browser, page);
+            const answer = Number(/took ([\d.]+) ms/.exec(await page.locator('footer').innerText())?.[1]);
+            assert.ok([script, layout, paint, answer].every((time) => time > 0));
+            const text = `${all.toFixed(1)} ms of the page's thread: script ${script.toFixed(1)} (the last answer ${answer.toFixed(1)}), layout ${layout.toFixed(1)}, paint ${paint.toFixed(1)}`;
+            console.log(`    ${new URLSearchParams(fragment.slice(1)).get('model')}: a change takes ${text} (mean of 40, not asserted)`);
             await page.close();
         }
     },
