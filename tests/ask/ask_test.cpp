@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "roofline/core/patience.hpp"
+
 namespace roofline::ask {
 namespace {
 
@@ -152,6 +154,32 @@ TEST(Ask, AGgufThatIsCutShortSaysHowMuchItNeeds) {
     const Json json = Json::parse(answered.text, nullptr, false);
     ASSERT_TRUE(json["error"].contains("needs")) << answered.text;
     EXPECT_GT(json["error"]["needs"], 24);
+}
+
+TEST(Ask, EveryLongAnswerEndsWhenPatienceDoes) {
+    const Json model = {{"model", "llama-3.1-8b"}, {"device", "h100-sxm"}};
+    Json loaded = model;
+    Json swept = model;
+    loaded.update({{"concurrency", 8}, {"simulate", true}});
+    swept.update({{"batch", "1-200"}});
+    const std::pair<const char*, Json> questions[] = {{"predict", loaded},
+                                                      {"sweep", swept},
+                                                      {"advise", model},
+                                                      {"plan", {{"model", "llama-3.1-8b"}, {"devices", "h100-sxm:2"}}}};
+    for (const auto& [verb, options] : questions) {
+        SCOPED_TRACE(verb);
+        const Json question = {{"verb", verb}, {"options", options}};
+        int looks = 0;
+        {
+            const Patience endless([&] { return ++looks < 0; });
+            asked(question);
+        }
+        EXPECT_GT(looks, 10);  // it looks while it works, not only at the end
+        int fewer = 0;
+        const Patience short_one([&] { return ++fewer > 5; });
+        EXPECT_EQ(asked(question, stopped)["error"]["text"], "the answer took longer than it may");
+        EXPECT_EQ(fewer, 6);  // and does not look again once it is over
+    }
 }
 
 }  // namespace

@@ -61,6 +61,18 @@ TEST(Serve, BadQuestionsGetAFourHundredAndOneLine) {
     EXPECT_THAT(refused(get("/api/v1/predict", {{"bach", "1"}}), 400), HasSubstr("\"bach\" is not an option"));
 }
 
+TEST(Serve, WhatTakesTooLongIsGivenUpWithOneLine) {
+    ServerOptions hurried;
+    hurried.longest_answer = 0.0;  // over before it is begun, on however fast a machine
+    const std::string question = R"({"options": {"model": "gpt2", "device": "l40s"}})";
+    const auto asked = [&] { return reply_to({"POST", "/api/v1/advise", {}, question, false}, hurried, small_page); };
+    EXPECT_EQ(refused(asked(), 503),
+              "others were being answered after 0 s (serve --time-limit); the command line has no such limit");
+    EXPECT_EQ(document(asked())["error"]["exit"], 130);
+    hurried.longest_answer = 3600.0;
+    EXPECT_EQ(asked().status, 200);
+}
+
 TEST(Serve, NoFileOfTheHostIsReachable) {
     for (const char* path : {"/etc/passwd", "/../../etc/passwd", "/api/v1/models/../../etc/passwd"}) {
         const Reply reply = get(path);

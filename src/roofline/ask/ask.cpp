@@ -9,6 +9,7 @@
 #include "roofline/ask/plan_options.hpp"
 #include "roofline/ask/predict_options.hpp"
 #include "roofline/ask/sweep/sweep.hpp"
+#include "roofline/core/patience.hpp"
 #include "roofline/io/account_json.hpp"
 #include "roofline/io/advice_json.hpp"
 #include "roofline/io/catalog.hpp"
@@ -70,6 +71,13 @@ std::string command_of(const std::string& verb, Form& form) {
     return command;
 }
 
+/// What was cut short is no answer and may not even be fit to be written down.
+template <class Found>
+Result<Found> found_in_time(Result<Found> found) {
+    if (out_of_patience()) return fail("there was no time left");
+    return found;
+}
+
 template <class Options>
 Result<void> fill_in(const Asked& asked, Options& options, Form& form) {
     options.add_to(form);
@@ -102,7 +110,7 @@ Result<Answer> answer_advise(Asked asked) {
     AdviseOptions options;
     Form form;
     if (auto done = fill_in(asked, options, form); !done) return std::unexpected(done.error());
-    const auto advice = options.answer(asked.library);
+    const auto advice = found_in_time(options.answer(asked.library));
     if (!advice) return std::unexpected(advice.error());
     asked.run.command = command_of("advise", form);
     return Answer{io::advice_text(*advice, asked.run), advice->asked.fit.fits ? 0 : no_answer};
@@ -112,7 +120,7 @@ Result<Answer> answer_plan(Asked asked) {
     PlanOptions options;
     Form form;
     if (auto done = fill_in(asked, options, form); !done) return std::unexpected(done.error());
-    const auto plans = options.answer(asked.library);
+    const auto plans = found_in_time(options.answer(asked.library));
     if (!plans) return std::unexpected(plans.error());
     asked.run.command = command_of("plan", form);
     int exit = 0;
@@ -340,12 +348,13 @@ Result<Answer> answer_or_problem(std::string_view text, RequestLibrary& library,
 Answer answer(std::string_view question, Memory& memory, const std::string& time) {
     RequestLibrary library(memory);
     auto answered = answer_or_problem(question, library, memory, time);
-    if (answered) return std::move(*answered);
-    const int exit = answered.error().unavailable ? not_here : bad_input;
+    const bool late = out_of_patience();
+    if (answered && !late) return std::move(*answered);
+    const int exit = late ? stopped : answered.error().unavailable ? not_here : bad_input;
     io::JsonText json;
     json.object([&] {
         json.object("error", [&] {
-            json.add("text", answered.error().text);
+            json.add("text", late ? std::string("the answer took longer than it may") : answered.error().text);
             json.add("exit", exit);
             if (library.needs() > 0) json.add("needs", library.needs());
         });

@@ -21,9 +21,11 @@
 
 namespace roofline::ask {
 
+constexpr int stopped = 130;
+
 struct Answer {
     std::string text;  // JSON
-    int exit = 0;      // as the command line would exit
+    int exit = 0;      // as the command line would exit; `stopped` where patience (core/patience.hpp) ran out
 };
 
 /// `time` goes into the answer's "run" as it is; empty: nobody knows the time.

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "roofline/core/collective.hpp"
+#include "roofline/core/patience.hpp"
 #include "roofline/decide/plan_search.hpp"
 #include "roofline/decide/prompt_pool.hpp"
 #include "roofline/decide/served.hpp"
@@ -38,6 +39,7 @@ class Answer {
         plan.notes = question_.model.notes;
         for (const Offer& offer : question_.choices.offers) plan.priced_in_money |= offer.price.has_value();
         plan.best = finalists();
+        if (out_of_patience()) return plan;  // nobody will look at it
         if (plan.best.empty()) explain_misses(plan);
         plan.front = front();
         std::stable_sort(plan.front.begin(), plan.front.end(), [](const Deploy& a, const Deploy& b) {
@@ -93,7 +95,7 @@ class Answer {
         std::map<std::array<double, 4>, int> tried;
         std::vector<Deploy> found;
         const Pick* best = nullptr;
-        for (int left = tries; left > 0 && !order.empty() && found.size() < 2;) {
+        for (int left = tries; left > 0 && !order.empty() && found.size() < 2 && !out_of_patience();) {
             std::pop_heap(order.begin(), order.end(), later);
             const Pick& pick = found_.meeting[order.back()];
             order.pop_back();
@@ -218,6 +220,7 @@ class Answer {
     std::vector<Deploy> front() {
         Front<Deploy> result;
         for (const auto& entry : (found_.meeting.empty() ? found_.front : found_.meeting_front).entries()) {
+            if (out_of_patience()) break;
             const auto served = serve_again(entry.item);
             if (!served || (!found_.meeting.empty() && !holds(question_.targets, *served)) || served->overloaded)
                 continue;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "roofline/core/patience.hpp"
 #include "roofline/decide/prompt_pool.hpp"
 
 namespace roofline::decide {
@@ -62,6 +63,7 @@ class Search {
     }
 
     void try_layout(const Layout& layout) {
+        if (out_of_patience()) return;
         Passed passed;
         auto priced = price(question_.model, question_.choices, layout, passed);
         // Copies of what was passed over are passed over too.
@@ -75,6 +77,7 @@ class Search {
     }
 
     void colocated(std::size_t layout) {
+        if (out_of_patience()) return;
         const PricedLayout& priced = found_.layouts[layout];
         const double copies = std::floor(offer_of(layout).count / priced.layout.devices());
         for (std::size_t batch = 0; batch < priced.batches.size(); ++batch) {
@@ -124,7 +127,7 @@ class Search {
             const PricedLayout& priced = found_.layouts[layout];
             const double devices = priced.layout.devices();
             double batches = 0.0;
-            for (std::size_t batch = 0; batch < priced.batches.size(); ++batch) {
+            for (std::size_t batch = 0; batch < priced.batches.size() && !out_of_patience(); ++batch) {
                 const auto step = decode_step_size(priced, priced.batches[batch].batch);
                 if (!step) continue;
                 batches += 1.0;

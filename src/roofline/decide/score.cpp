@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "roofline/core/patience.hpp"
 #include "roofline/decide/transfer.hpp"
 
 namespace roofline::decide {
@@ -108,6 +109,7 @@ Bound Score::bound(Goal goal) const {
 }
 
 Result<Score> score(const Candidate& candidate) {
+    if (out_of_patience()) return fail("there is no time left for it");
     auto realised = predict::realise(candidate.setup);
     if (!realised) return std::unexpected(realised.error());
     predict::Scenario& scenario = *realised;

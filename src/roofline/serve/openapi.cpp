@@ -16,10 +16,13 @@ OrderedJson reference(const char* name) {
 OrderedJson answers(const char* what) {
     const OrderedJson error = {{"description", "What was wrong with the question, in one line"},
                                {"content", {{"application/json", {{"schema", reference("Error")}}}}}};
+    OrderedJson late = error;
+    late["description"] = "The answer was not there in time";
     return {{"200", {{"description", what}, {"content", {{"application/json", {{"schema", {{"type", "object"}}}}}}}}},
             {"400", error},
             {"404", error},
-            {"413", error}};
+            {"413", error},
+            {"503", late}};
 }
 
 /// The type as --help spells it, for JSON: numbers may be given as numbers or as texts.

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "roofline/ask/ask.hpp"
+#include "roofline/core/patience.hpp"
 #include "roofline/io/report_json.hpp"
 #include "roofline/io/tensors.hpp"
 #include "roofline/serve/desks.hpp"
@@ -40,6 +42,11 @@ int status_of(int exit) {
     return exit == 0 || exit == 1 ? 200 : exit == 4 ? 404 : 400;
 }
 
+std::string too_long(const ServerOptions& options, std::string_view what) {
+    return fmt::format("{} after {:g} s (serve --time-limit); the command line has no such limit", what,
+                       options.longest_answer);
+}
+
 /// Options in the address are texts; one that comes twice is a list.
 Json options_of(const Call& call) {
     Json options = Json::object();
@@ -60,8 +67,13 @@ Reply reply_about(const Json& question, std::string_view verb, const ServerOptio
     }
     // Names of files may hold any bytes; they are replaced rather than fallen over.
     const std::string text = question.dump(-1, ' ', false, Json::error_handler_t::replace);
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::duration<double>(options.longest_answer);
+    const Patience limit([end] { return Clock::now() >= end; });
     Desks::Held desk(desks());
+    if (out_of_patience()) return refusal(503, too_long(options, "others were being answered"), ask::stopped);
     ask::Answer answered = ask::answer(text, desk.memory(), options.now ? options.now() : std::string());
+    if (answered.exit == ask::stopped) return refusal(503, too_long(options, "the answer was not there"), ask::stopped);
     return {status_of(answered.exit), "application/json", std::move(answered.text), false};
 }
 

@@ -11,7 +11,8 @@
 //   GET  /api/v1/openapi.json       all of this for programs
 //   POST /api/v1/measure            measures this machine; only where it was allowed
 //
-// Errors are { "error": { "text", "exit" } } with a 4xx. No file of the host is reachable: questions bring their own.
+// Errors are { "error": { "text", "exit" } } with a 4xx, or a 503 where an answer takes too long. No file of the host
+// is reachable: questions bring their own.
 #pragma once
 
 #include <functional>
@@ -28,6 +29,7 @@ struct ServerOptions {
     int port = 8080;  // 0: any that is free
     int threads = 0;  // connections at once; 0: 128. How many answers are computed at once: desks.hpp
     std::size_t largest_request = 16U << 20U;
+    double longest_answer = 10.0;  // seconds from the arrival of a question, waiting for a desk among them
     /// Measures this machine and gives the device as JSON. Empty: not allowed.
     std::function<Result<std::string>()> measure;
     std::function<std::string()> now;  // for the answers' "run"; empty: they have no time

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "roofline/core/patience.hpp"
 #include "roofline/serving/footprint.hpp"
 #include "roofline/serving/stages.hpp"
 #include "roofline/serving/step_plan.hpp"
@@ -31,6 +32,9 @@ struct Live {
     bool counted = false;    // belongs to the measured requests
     bool guest = false;      // found half-way at the start: never measured
 };
+
+/// A turn takes about a microsecond; a look at the clock should not be felt.
+constexpr unsigned turns_between_looks = 64;
 
 /// A step under way.
 struct Flight {
@@ -64,7 +68,9 @@ class Simulation {
 
     Result<Outcome> run() {
         begin();
-        while (!done_ && !problem_) {
+        for (unsigned turn = 0; !done_ && !problem_; ++turn) {
+            if (turn % turns_between_looks == 0 && out_of_patience())
+                return fail("a simulation took longer than it may");
             if (flying_.size() == stages_.count()) {
                 land();
                 continue;

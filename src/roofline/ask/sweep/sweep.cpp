@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "roofline/ask/sweep/rows.hpp"
+#include "roofline/core/patience.hpp"
 
 namespace roofline::ask {
 namespace {
@@ -52,6 +53,7 @@ Result<std::string> SweepOptions::answer(const Form& form, const Library& librar
     RowWriter writer(layout);
     std::string text = "{\"schema\": \"roofline.sweep/1\", \"rows\": [\n";
     for (std::size_t row = 0; row < grid->rows(); ++row) {
+        if (out_of_patience()) return fail(fmt::format("a sweep took longer than it may, after {} rows", row));
         if (row > 0) text += ',';
         writer.append(row, text);
     }

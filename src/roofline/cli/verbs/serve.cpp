@@ -23,6 +23,7 @@ struct Options {
     std::string host = "127.0.0.1";
     std::string port = "8080";
     std::string threads;
+    std::string time_limit = "10";
     bool open = false;
     bool allow_measure = false;
 };
@@ -51,6 +52,9 @@ Result<int> run(const Options& options) {
         if (!threads) return std::unexpected(threads.error());
         asked.threads = static_cast<int>(*threads);
     }
+    const auto limit = parse_whole("--time-limit", options.time_limit, 1.0, 86400.0);
+    if (!limit) return std::unexpected(limit.error());
+    asked.longest_answer = *limit;
     asked.now = now_iso;
     if (options.allow_measure) {
         // The program measures best as a process of its own, with nothing else in it.
@@ -106,6 +110,9 @@ void serve_verb(Program& program) {
         ->type_name("ADDRESS");
     verb->add_option("--port", options->port, "Port; 0: any that is free")->capture_default_str()->type_name("N");
     verb->add_option("-t,--threads", options->threads, "Connections at once (default: 128)")->type_name("N");
+    verb->add_option("--time-limit", options->time_limit, "Seconds after which a question is given up")
+        ->capture_default_str()
+        ->type_name("SECONDS");
     verb->add_flag("--open", options->open, "Open it in the browser");
     verb->add_flag("--allow-measure", options->allow_measure, "Let anyone who can reach it measure this machine");
     verb->callback([&program, options] { program.action = [options] { return run(*options); }; });
