@@ -9,7 +9,9 @@
 #include "roofline/assess/validate.hpp"
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/measured_files.hpp"
+#include "roofline/cli/measured_scatter.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/calibration_file.hpp"
 #include "roofline/render/table.hpp"
@@ -20,6 +22,7 @@ namespace {
 struct Options {
     std::vector<std::string> files;
     std::string output;
+    PlotOptions plot;
 };
 
 std::vector<std::string> made_from(const assess::Measurements& measured) {
@@ -60,7 +63,18 @@ std::string fit_table(const predict::Calibration& calibration) {
     return render::as_text(table);
 }
 
+/// The rows as the new constants have them. It shows where a formula cannot follow, not how well others are predicted.
+Result<void> draw(const Options& options, const assess::Measurements& measured,
+                  const predict::Calibration& calibration) {
+    const auto shared = std::make_shared<const predict::Calibration>(calibration);
+    std::vector<assess::Expected> expected;
+    for (const assess::Measurement& row : measured.rows) expected.push_back(assess::expect(row, shared));
+    const std::string how = "with the constants fitted to these very rows; validate shows rows left out of the fit";
+    return options.plot.write_svg(measured_scatter(measured.rows, expected, how), "Predicted against measured");
+}
+
 Result<int> calibrate(const Options& options) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     auto measured = load_measured(options.files);
     if (!measured) return std::unexpected(measured.error());
     // Rates of whole engines test what the constants come to; they are not fitted to. Nor is what no formula was found
@@ -91,6 +105,9 @@ Result<int> calibrate(const Options& options) {
         text += fmt::format("refused {:>5}  {}  ({})\n", count.rows, count.reason, count.places);
     for (const std::string& note : measured->notes) text += fmt::format("note: {}\n", note);
     if (auto written = OutputOptions{}.write(text); !written) return std::unexpected(written.error());
+    if (options.plot.asked()) {
+        if (auto drawn = draw(options, *measured, calibration); !drawn) return std::unexpected(drawn.error());
+    }
     return done;
 }
 
@@ -105,6 +122,7 @@ void calibrate_verb(Program& program) {
             "without any, the tables shipped with the program")
         ->type_name("FILE");
     verb->add_option("-o,--output", options->output, "Write the constants here, for --calibration")->type_name("FILE");
+    options->plot.add_to(*verb);
     verb->callback([&program, options] { program.action = [options] { return calibrate(*options); }; });
 }
 

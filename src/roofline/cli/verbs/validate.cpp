@@ -10,12 +10,12 @@
 
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/measured_files.hpp"
+#include "roofline/cli/measured_scatter.hpp"
 #include "roofline/cli/output.hpp"
 #include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/calibration_file.hpp"
 #include "roofline/io/report_json.hpp"
-#include "roofline/render/chart/scatter.hpp"
 #include "roofline/render/table.hpp"
 
 namespace roofline::cli {
@@ -299,28 +299,6 @@ std::string text_of(const Judged& judged, const Options& options) {
 }
 
 /// By kind and stage, the most rows first: colours go to what there is most of.
-std::string picture_of(const Judged& judged) {
-    std::map<std::string, render::chart::ScatterSeries> kinds;
-    for (std::size_t i = 0; i < judged.measured.rows.size(); ++i) {
-        const assess::Measurement& row = judged.measured.rows[i];
-        const std::string kind = row.stage.empty() ? row.kind : row.kind + " " + row.stage;
-        kinds[kind].name = kind;
-        kinds[kind].points.push_back({row.seconds, judged.expected[i].seconds});
-    }
-    std::vector<render::chart::ScatterSeries> series;
-    for (auto& [kind, one] : kinds) series.push_back(std::move(one));
-    std::stable_sort(series.begin(), series.end(),
-                     [](const auto& a, const auto& b) { return a.points.size() > b.points.size(); });
-    constexpr std::size_t most = 8;
-    while (series.size() > most) {
-        render::chart::ScatterSeries& rest = series[most - 1];
-        rest.name = "others";
-        rest.points.insert(rest.points.end(), series.back().points.begin(), series.back().points.end());
-        series.pop_back();
-    }
-    return render::chart::scatter_chart(series, "Predicted against measured", judged.how);
-}
-
 Result<int> validate(const Options& options) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto judged = judge(options);
@@ -329,7 +307,9 @@ Result<int> validate(const Options& options) {
         options.output.format == "json" ? io::dump(json_of(*judged, options.per_row)) : text_of(*judged, options);
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
     if (options.plot.asked()) {
-        if (auto drawn = options.plot.write_svg(picture_of(*judged), "Predicted against measured"); !drawn)
+        if (auto drawn = options.plot.write_svg(measured_scatter(judged->measured.rows, judged->expected, judged->how),
+                                                "Predicted against measured");
+            !drawn)
             return std::unexpected(drawn.error());
     }
     return judged->measured.rows.empty() ? no_answer : done;
