@@ -1,5 +1,6 @@
 #include "roofline/render/chart/layout.hpp"
 
+#include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -49,6 +50,24 @@ TEST(Labels, NeverOverlapEachOtherAMarkOrTheEdgeHoweverPointsLie) {
         }
     }
     EXPECT_GT(placed_in_all, 1000);  // leaving all of them out would be too easy
+}
+
+TEST(Labels, ThatAreNeededAreAllPlacedAsLongAsThereIsRoom) {
+    std::vector<Label> labels;
+    for (int i = 0; i < 60; ++i) {  // a heap of points, each with a name
+        labels.push_back({{400.0 + i % 8 * 6.0, 300.0 + i / 8 * 6.0}, 5.0, "device-1234", 11.0, 0.0, false, true});
+    }
+    const Box within{0.0, 0.0, 900.0, 600.0};
+    const auto placed = place_labels(labels, {}, within);
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+        ASSERT_TRUE(placed[i]) << i;
+        EXPECT_TRUE(placed[i]->box.inside(within));
+        for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(placed[i]->box.overlaps(placed[j]->box)) << i << " and " << j;
+        for (const Label& other : labels) EXPECT_FALSE(placed[i]->box.overlaps(mark_of(other)));
+    }
+    for (Label& label : labels) label.needed = false;
+    const auto unneeded = place_labels(labels, {}, within);
+    EXPECT_TRUE(std::any_of(unneeded.begin(), unneeded.end(), [](const auto& label) { return !label; }));
 }
 
 TEST(Labels, ThoseThatMatterMostGetTheBestPlace) {

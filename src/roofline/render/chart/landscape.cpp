@@ -17,7 +17,9 @@ namespace roofline::render::chart {
 namespace {
 
 constexpr double width = 960.0;
-constexpr double height = 720.0;
+constexpr double usual_height = 720.0;
+constexpr double crowded_height = 860.0;
+constexpr std::size_t crowd = 40;
 constexpr double radius = 5.0;
 
 bool drawable(const LandscapePoint& point) {
@@ -99,6 +101,7 @@ std::string landscape_chart(const std::vector<LandscapePoint>& points, const Lan
     std::vector<std::string> notes;
     if (left_out > 0)
         notes.push_back(fmt::format("Not shown, one of the two figures being unknown or nought: {}.", left_out));
+    const double height = points.size() > crowd ? crowded_height : usual_height;
     Svg svg(width, height, look.title, fmt::format("{} points by {} and {}", points.size(), look.x_name, look.y_name));
     double top = draw_heading(svg, look.title, {look.subtitle});
     top += draw_legend(svg, {24.0, top}, width - 48.0, legend) + 8.0;
@@ -111,17 +114,13 @@ std::string landscape_chart(const std::vector<LandscapePoint>& points, const Lan
     for (const LandscapePoint& point : points) {
         if (!drawable(point)) continue;
         labels.push_back({frame.at(point.x, point.y), radius + (point.ringed ? 5.0 : 0.0), point.name,
-                          point.ringed ? text_size : small_size, point.ringed ? 1.0 : 0.0, point.ringed});
+                          point.ringed ? text_size : small_size, point.ringed ? 1.0 : 0.0, point.ringed, true});
     }
     const auto placed = place_labels(
         labels, taken, {frame.plot.left + 4.0, frame.plot.top + 4.0, frame.plot.right - 4.0, frame.plot.bottom - 4.0});
     for (std::size_t i = 0; i < labels.size(); ++i) {
         if (!placed[i] || !placed[i]->far) continue;
-        const Box& box = placed[i]->box;
-        svg.line(
-            labels[i].target,
-            {std::clamp(labels[i].target.x, box.left, box.right), std::clamp(labels[i].target.y, box.top, box.bottom)},
-            "leader");
+        svg.line(labels[i].target, placed[i]->near(labels[i].target), "leader");
     }
     for (const LandscapePoint& point : points) {
         if (!drawable(point)) continue;

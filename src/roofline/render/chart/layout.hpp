@@ -1,5 +1,6 @@
 // Labels beside points so that none lies on another, on a mark or outside: those that matter most choose first, and one
-// for which there is no place is left out rather than made unreadable.
+// for which there is no place is left out rather than made unreadable. One that may not be left out goes as far away as
+// it must, with a line back to its mark that crosses no other name.
 #pragma once
 
 #include <optional>
@@ -17,6 +18,7 @@ struct Label {
     double size = 12.0;     // of the letters
     double importance = 0;  // who chooses first; among equals, who came first
     bool bold = false;
+    bool needed = false;  // however far away
 };
 
 struct PlacedLabel {
@@ -24,6 +26,7 @@ struct PlacedLabel {
     bool far = false;  // needs a line to its mark
     Point baseline() const;
     double descent = 0.0;
+    Point near(const Point& target) const;  // where a line from the mark ends
 };
 
 /// One answer for each label, in their order; empty: there was no place. `taken` is what must stay free beside the

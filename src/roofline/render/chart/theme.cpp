@@ -24,7 +24,7 @@ std::string_view style_sheet() {
 @media screen and (prefers-color-scheme:dark){text{fill:#e6edf3}.subtitle,.axis-name,.note,.soft{fill:#9aa4af}.inverse{fill:#0d1117}.paper{fill:#0d1117}.plot{fill:#11161d}
 .grid{stroke:#262d36}.grid-minor{stroke:#1a2028}.axis{stroke:#9aa4af}.halo{stroke:#11161d}.roof{stroke:#e6edf3}.roof-unused{stroke:#6e7781}.ridge,.gap{stroke:#9aa4af}.leader{stroke:#6e7781}
 .memory-region{fill:#4aa8e0;fill-opacity:.1}.compute-region{fill:#f0803c;fill-opacity:.1}.memory-word{fill:#6dbcf0}.compute-word{fill:#f59a62}
-.mark,.bar{stroke:#0d1117}.whole{stroke:#e6edf3}.dot{fill:#e6edf3}.mark-line{stroke:#e6edf3}.good{fill:#2fc79a}.bad{fill:#f0803c}
+.mark,.bar{stroke:#0d1117}.dots{stroke-opacity:.85}.whole{stroke:#e6edf3}.dot{fill:#e6edf3}.mark-line{stroke:#e6edf3}.good{fill:#2fc79a}.bad{fill:#f0803c}
 .g-attention{fill:#4aa8e0}.g-ffn{fill:#f0803c}.g-moe{fill:#e29cc4}.g-embedding{fill:#d3c24a}.g-head{fill:#2fc79a}.g-norm{fill:#f2b632}.g-communication{fill:#8fd3fa}.g-other{fill:#9aa4af}
 .hollow.g-attention{stroke:#4aa8e0}.hollow.g-ffn{stroke:#f0803c}.hollow.g-moe{stroke:#e29cc4}.hollow.g-embedding{stroke:#d3c24a}.hollow.g-head{stroke:#2fc79a}.hollow.g-norm{stroke:#f2b632}.hollow.g-communication{stroke:#8fd3fa}.hollow.g-other{stroke:#9aa4af}
 .fill.s0{fill:#4aa8e0}.fill.s1{fill:#f0803c}.fill.s2{fill:#2fc79a}.fill.s3{fill:#e29cc4}.fill.s4{fill:#f2b632}.fill.s5{fill:#8fd3fa}.fill.s6{fill:#d3c24a}.fill.s7{fill:#9aa4af}

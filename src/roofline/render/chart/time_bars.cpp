@@ -108,14 +108,17 @@ void draw_bar(Svg& svg, const Bar& bar, double left, double right, double top) {
     for (const auto& [time, word] :
          {std::pair{bar.stage->times.limit, "limit"}, std::pair{bar.stage->times.attainable, "attainable"}}) {
         if (!(time.value > 0.0) || time.value >= bar.seconds) continue;
-        const bool attainable = word[0] == 'a';
-        // Two names at one place are none.
-        if (attainable && time.value < bar.stage->times.limit.value + 0.12 * bar.seconds) continue;
         const double at = left + time.value * scale;
+        const std::string words = fmt::format("{} {}", word, render::time(time));
+        // The limit has its words to the left; attainable is never before it and has them to the right, where there is
+        // room.
+        const bool after = word[0] == 'a' && at + 4.0 + text_width(words, small_size) <= right;
         // Not through the words in the bar.
         svg.line({at, top - 7.0}, {at, top + 7.0}, "mark-line");
         svg.line({at, top + bar_height - 7.0}, {at, top + bar_height + 3.0}, "mark-line");
-        svg.text({at - 4.0, top - 5.0}, fmt::format("{} {}", word, render::time(time)), "small soft", Anchor::end);
+        // Two names at one place are none.
+        if (!after && word[0] == 'a' && time.value < bar.stage->times.limit.value + 0.12 * bar.seconds) continue;
+        svg.text({after ? at + 4.0 : at - 4.0, top - 5.0}, words, "small soft", after ? Anchor::start : Anchor::end);
     }
 }
 
