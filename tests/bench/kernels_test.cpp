@@ -114,25 +114,46 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
         for (const DType kv : {DType::bf16, DType::fp32}) {
             // A single entry, a block and a rest, enough for several pieces; prompts of a part of a block and of
             // several; from one query to a KV head to more than are worked on at once.
-            for (const auto& [batch, tokens, context, group] : std::vector<std::array<std::int64_t, 4>>{
-                     {1, 1, 1, 3}, {2, 1, 45, 4}, {1, 1, 700, 8}, {1, 1, 130, 7}, {1, 5, 5, 1}, {2, 37, 37, 3}}) {
+            for (const auto& [batch, tokens, context, group] :
+                 std::vector<std::array<std::int64_t, 4>>{{1, 1, 1, 3},
+                                                          {2, 1, 45, 4},
+                                                          {1, 1, 700, 8},
+                                                          {1, 1, 130, 7},
+                                                          {1, 5, 5, 1},
+                                                          {2, 37, 37, 3},
+                                                          {1, 70, 150, 5}}) {
                 Task asked = attention(batch, tokens, context, kv);
                 asked.query_heads = group * asked.kv_heads;
                 auto operands = make_operands(asked, 0, *threads);
                 ASSERT_TRUE(operands);
                 const Task& task = operands->task;
                 AttentionScratch scratch;
+                const KvLayout layout = kernels->layout(kv);
+                const std::int64_t room = kv_room(layout, context);
+                std::vector<Bf16> keys(static_cast<std::size_t>(batch * task.kv_heads * room * task.head_dim));
+                std::vector<Bf16> values(keys.size());
+                if (kv == DType::bf16) {
+                    const std::int64_t heads = batch * task.kv_heads;
+                    lay_keys(operands->keys[0].as<Bf16>(), keys.data(), layout, heads, context, task.head_dim,
+                             *threads);
+                    lay_values(operands->values[0].as<Bf16>(), values.data(), layout, heads, context, task.head_dim,
+                               *threads);
+                }
+                const auto laid = [&](const Memory& memory, const std::vector<Bf16>& tiles) -> const void* {
+                    if (kv == DType::bf16) return tiles.data();
+                    return memory.data();
+                };
                 attend({.batch = batch,
                         .tokens = tokens,
                         .query_heads = task.query_heads,
                         .kv_heads = task.kv_heads,
                         .head_dim = task.head_dim,
                         .context = context,
-                        .capacity = context,
+                        .capacity = room,
                         .kv = kv,
                         .q = operands->x.data(),
-                        .keys = operands->keys[0].data(),
-                        .values = operands->values[0].data(),
+                        .keys = laid(operands->keys[0], keys),
+                        .values = laid(operands->values[0], values),
                         .out = operands->y.data()},
                        *kernels, *threads, scratch);
                 EXPECT_LE(largest_error(reference(*operands), operands->y), tolerance(task))
@@ -141,6 +162,24 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
             }
         }
     }
+}
+
+TEST(Attention, TilesHoldEveryElementOfWhole64sOfPositionsOnce) {
+    for (const auto place : {key_place, value_place}) {
+        std::vector<int> times(128 * 32, 0);
+        for (std::int64_t position = 0; position < 128; ++position) {
+            for (std::int64_t i = 0; i < 32; ++i)
+                ++times[static_cast<std::size_t>(place(KvLayout::tiles, position, i, 32))];
+        }
+        EXPECT_EQ(times, std::vector<int>(times.size(), 1));
+    }
+    // Position 75 is the 4th of its eight (4 pairs of 2 x 8 elements to every 8 dimensions): 72 x 32 + 13 / 8 x 64 +
+    // pair 1 x 16 + the second four of eight x 8 + the second of the pair x 4 + 1.
+    EXPECT_EQ(key_place(KvLayout::tiles, 75, 13, 32), 72 * 32 + 64 + 16 + 8 + 4 + 1);
+    // The 12th of its 64: strip 0 of 16 columns, tile 11 / 4 = 2 of 64 elements, column 13 x 4, position 3 of the four.
+    EXPECT_EQ(value_place(KvLayout::tiles, 75, 13, 32), 64 * 32 + 2 * 64 + 13 * 4 + 3);
+    EXPECT_EQ(kv_room(KvLayout::tiles, 65), 128);
+    EXPECT_EQ(kv_room(KvLayout::rows, 65), 65);
 }
 
 TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {

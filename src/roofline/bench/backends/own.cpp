@@ -21,6 +21,29 @@ class OwnKernel final : public Kernel {
         best_.resize(static_cast<std::size_t>(task.kind == TaskKind::sampling ? task.rows : 0));
     }
 
+    /// A cache in tiles is written before anything is timed, as an engine's own would be.
+    Result<void> lay_out() {
+        const Task& task = operands_.task;
+        layout_ = best_attention().layout(task.kv);
+        room_ = kv_room(layout_, task.context);
+        if (layout_ == KvLayout::rows) return {};
+        if (task.kind != TaskKind::attention && task.kind != TaskKind::kv_write) return {};
+        const std::int64_t heads = task.batch * task.kv_heads;
+        for (std::size_t copy = 0; copy < operands_.keys.size(); ++copy) {
+            auto keys = Memory::reserve(heads * room_ * task.head_dim * 2);
+            if (!keys) return std::unexpected(keys.error());
+            auto values = Memory::reserve(heads * room_ * task.head_dim * 2);
+            if (!values) return std::unexpected(values.error());
+            lay_keys(operands_.keys[copy].as<Bf16>(), keys->as<Bf16>(), layout_, heads, task.context, task.head_dim,
+                     threads_);
+            lay_values(operands_.values[copy].as<Bf16>(), values->as<Bf16>(), layout_, heads, task.context,
+                       task.head_dim, threads_);
+            keys_.push_back(std::move(*keys));
+            values_.push_back(std::move(*values));
+        }
+        return {};
+    }
+
     void run(std::size_t copy) override {
         const Task& task = operands_.task;
         const float* x = operands_.x.data();
@@ -43,11 +66,11 @@ class OwnKernel final : public Kernel {
                                          .kv_heads = task.kv_heads,
                                          .head_dim = task.head_dim,
                                          .context = task.context,
-                                         .capacity = task.context,
+                                         .capacity = room_,
                                          .kv = task.kv,
                                          .q = x,
-                                         .keys = operands_.keys[copy].data(),
-                                         .values = operands_.values[copy].data(),
+                                         .keys = keys(copy).data(),
+                                         .values = values(copy).data(),
                                          .out = y};
                 attend(call, best_attention(), threads_, scratch_);
                 break;
@@ -67,8 +90,7 @@ class OwnKernel final : public Kernel {
                 rotary(y, turns_.data(), rows_, threads_);
                 break;
             case TaskKind::kv_write:
-                kv_write(x, operands_.keys[copy].data(), operands_.values[copy].data(), task.context, task.kv, rows_,
-                         threads_);
+                kv_write(x, keys(copy).data(), values(copy).data(), room_, task.kv, layout_, rows_, threads_);
                 break;
             case TaskKind::embedding:
                 gather(operands_.tables[0].as<Bf16>(), operands_.tokens.data(), y, task.rows, task.width, threads_);
@@ -90,24 +112,32 @@ class OwnKernel final : public Kernel {
             float* to = operands_.y.data() + row * rows_.width() + task.query_heads * d;
             for (std::int64_t head = 0; head < 2 * task.kv_heads; ++head) {
                 const bool value = head >= task.kv_heads;
-                const Memory& memory = value ? operands_.values[0] : operands_.keys[0];
+                const Memory& memory = value ? values(0) : keys(0);
+                const auto place = value ? value_place : key_place;
                 const std::int64_t position = rows_.position + row % task.tokens;
-                const std::int64_t at =
-                    ((row / task.tokens * task.kv_heads + head % task.kv_heads) * task.context + position) * d;
+                const std::int64_t base = (row / task.tokens * task.kv_heads + head % task.kv_heads) * room_ * d;
                 for (std::int64_t i = 0; i < d; ++i) {
+                    const std::int64_t at = base + place(layout_, position, i, d);
                     to[head * d + i] =
-                        task.kv == DType::bf16 ? from_bf16(memory.as<Bf16>()[at + i]) : memory.as<float>()[at + i];
+                        task.kv == DType::bf16 ? from_bf16(memory.as<Bf16>()[at]) : memory.as<float>()[at];
                 }
             }
         }
     }
 
   private:
+    Memory& keys(std::size_t copy) { return keys_.empty() ? operands_.keys[copy] : keys_[copy]; }
+    Memory& values(std::size_t copy) { return values_.empty() ? operands_.values[copy] : values_[copy]; }
+
     Operands& operands_;
     Threads& threads_;
     const ProductKernels& products_ = best_products();
     Activations activations_;
     AttentionScratch scratch_;
+    KvLayout layout_ = KvLayout::rows;
+    std::int64_t room_ = 0;
+    std::vector<Memory> keys_;  // in tiles; none where the kernels take rows
+    std::vector<Memory> values_;
     QkvRows rows_;
     std::vector<float> turns_;
     std::vector<std::int32_t> best_;
@@ -139,7 +169,9 @@ class Own final : public Backend {
     }
 
     Result<std::unique_ptr<Kernel>> prepare(Operands& operands, Threads& threads) override {
-        return std::make_unique<OwnKernel>(operands, threads);
+        auto kernel = std::make_unique<OwnKernel>(operands, threads);
+        if (auto laid = kernel->lay_out(); !laid) return std::unexpected(laid.error());
+        return kernel;
     }
 };
 

@@ -21,27 +21,28 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
     const std::int64_t queries = call.batch * call.query_heads;
     const std::int64_t state_size = group * (d + 2);
     scratch.floats.resize(static_cast<std::size_t>(queries * d + heads * splits * state_size));
-    scratch.narrow.resize(static_cast<std::size_t>(queries * d));
     const float scale = 1.0F / std::sqrt(static_cast<float>(d));
     float* scaled = scratch.floats.data();
-    for (std::int64_t i = 0; i < queries * d; ++i) {
-        scratch.narrow[static_cast<std::size_t>(i)] = to_bf16(call.q[i] * scale);
-        scaled[i] = call.q[i] * scale;
-    }
+    for (std::int64_t i = 0; i < queries * d; ++i) scaled[i] = call.q[i] * scale;
     float* partial = scaled + queries * d;
     const auto* keys = static_cast<const T*>(call.keys);
     const auto* values = static_cast<const T*>(call.values);
     threads.run(heads * splits, [&](std::int64_t item, int) {
         const std::int64_t head = item / splits;
         const std::int64_t split = item % splits;
-        const std::int64_t first = call.context * split / splits;
-        const std::int64_t last = call.context * (split + 1) / splits;
+        // Whole tiles, so that no piece has to skip a part of one.
+        const auto begin_of = [&](std::int64_t piece_at) {
+            return piece_at == splits ? call.context
+                                      : call.context * piece_at / splits / tile_positions * tile_positions;
+        };
+        const std::int64_t first = begin_of(split);
+        const std::int64_t last = begin_of(split + 1);
         float* state = partial + item * state_size;
         std::fill(state, state + group, nothing_yet);
         std::fill(state + group, state + state_size, 0.0F);
-        const std::int64_t base = (head * call.capacity + first) * d;
-        piece(scaled + head * group * d, scratch.narrow.data() + head * group * d, group, keys + base, values + base,
-              last - first, d, {state, state + group, state + 2 * group});
+        const std::int64_t base = head * call.capacity * d;
+        piece(scaled + head * group * d, group, keys + base, values + base, first, last - first, d,
+              {state, state + group, state + 2 * group});
     });
     threads.run(heads, [&](std::int64_t head, int) {
         for (std::int64_t query = 0; query < group; ++query) {
@@ -83,9 +84,7 @@ void prefill(const AttentionCall& call, AttentionKernels::Piece<T> piece, Thread
         const std::int64_t tokens = std::min(block, call.tokens - first);
         const std::int64_t rows = tokens * group;
         static thread_local std::vector<float> floats;
-        static thread_local std::vector<Bf16> narrow;
         floats.assign(static_cast<std::size_t>(rows * (2 * d + 2)), 0.0F);
-        narrow.resize(static_cast<std::size_t>(rows * d));
         float* scaled = floats.data();
         float* largest = scaled + rows * d;
         float* sums = largest + rows;
@@ -96,18 +95,15 @@ void prefill(const AttentionCall& call, AttentionKernels::Piece<T> piece, Thread
             return (token * call.query_heads + kv_head * group + row % group) * d;
         };
         for (std::int64_t row = 0; row < rows; ++row) {
-            for (std::int64_t i = 0; i < d; ++i) {
-                scaled[row * d + i] = call.q[query_of(row) + i] * scale;
-                narrow[static_cast<std::size_t>(row * d + i)] = to_bf16(scaled[row * d + i]);
-            }
+            for (std::int64_t i = 0; i < d; ++i) scaled[row * d + i] = call.q[query_of(row) + i] * scale;
         }
         const std::int64_t base = head * call.capacity * d;
         const std::int64_t shared = past + first + 1;
-        piece(scaled, narrow.data(), rows, keys + base, values + base, shared, d, {largest, sums, sought});
+        piece(scaled, rows, keys + base, values + base, 0, shared, d, {largest, sums, sought});
         for (std::int64_t token = 1; token < tokens; ++token) {
             const std::int64_t row = token * group;
-            piece(scaled + row * d, narrow.data() + row * d, group, keys + base + shared * d,
-                  values + base + shared * d, token, d, {largest + row, sums + row, sought + row * d});
+            piece(scaled + row * d, group, keys + base, values + base, shared, token, d,
+                  {largest + row, sums + row, sought + row * d});
         }
         for (std::int64_t row = 0; row < rows; ++row) {
             for (std::int64_t i = 0; i < d; ++i) call.out[query_of(row) + i] = sought[row * d + i] / sums[row];
@@ -115,7 +111,32 @@ void prefill(const AttentionCall& call, AttentionKernels::Piece<T> piece, Thread
     });
 }
 
+template <class Place>
+void lay(const Bf16* rows, Bf16* to, KvLayout layout, std::int64_t heads, std::int64_t context, std::int64_t head_dim,
+         Threads& threads, const Place& place) {
+    const std::int64_t room = kv_room(layout, context);
+    threads.ranges(heads, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t head = first; head < last; ++head) {
+            for (std::int64_t position = 0; position < context; ++position) {
+                const Bf16* from = rows + (head * context + position) * head_dim;
+                for (std::int64_t i = 0; i < head_dim; ++i)
+                    to[head * room * head_dim + place(layout, position, i, head_dim)] = from[i];
+            }
+        }
+    });
+}
+
 }  // namespace
+
+void lay_keys(const Bf16* rows, Bf16* to, KvLayout layout, std::int64_t heads, std::int64_t context,
+              std::int64_t head_dim, Threads& threads) {
+    lay(rows, to, layout, heads, context, head_dim, threads, key_place);
+}
+
+void lay_values(const Bf16* rows, Bf16* to, KvLayout layout, std::int64_t heads, std::int64_t context,
+                std::int64_t head_dim, Threads& threads) {
+    lay(rows, to, layout, heads, context, head_dim, threads, value_place);
+}
 
 void attend(const AttentionCall& call, const AttentionKernels& kernels, Threads& threads, AttentionScratch& scratch) {
     const bool one = call.tokens == 1;

@@ -2,7 +2,7 @@
 // threads and combined, scores never leave the first-level cache (online softmax).
 //
 // Keys and values lie as [sequence][KV head][position][head_dim], queries and the output as [row][head][head_dim], a
-// row for every new token.
+// row for every new token. Inside a KV head they lie row by row or in tiles (KvLayout), as the kernels want it.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,29 @@
 #include "roofline/core/dtype.hpp"
 
 namespace roofline::bench {
+
+/// rows: a position after another.
+/// tiles: in the order in which instructions that multiply 2 x 4 by 4 x 2 read them, so that nothing has to be turned
+///   and nothing is skipped. Keys as [position / 8][i / 8][4 pairs of positions][i / 4 % 2][2 positions][4], values as
+///   [position / 64][i / 16][position / 4 % 16][16][4 positions]. Heads have room for whole 64s of positions, and what
+///   lies beyond the last one is a number.
+enum class KvLayout { rows, tiles };
+inline constexpr std::int64_t tile_positions = 64;
+
+inline std::int64_t key_place(KvLayout layout, std::int64_t position, std::int64_t i, std::int64_t head_dim) {
+    if (layout == KvLayout::rows) return position * head_dim + i;
+    const std::int64_t inside = position % 8;
+    return (position - inside) * head_dim + i / 8 * 64 + inside / 2 * 16 + i / 4 % 2 * 8 + inside % 2 * 4 + i % 4;
+}
+inline std::int64_t value_place(KvLayout layout, std::int64_t position, std::int64_t i, std::int64_t head_dim) {
+    if (layout == KvLayout::rows) return position * head_dim + i;
+    const std::int64_t inside = position % tile_positions;
+    return (position - inside) * head_dim + (i / 16 * 16 + inside / 4) * 64 + i % 16 * 4 + inside % 4;
+}
+/// Entries that a head needs room for.
+inline std::int64_t kv_room(KvLayout layout, std::int64_t positions) {
+    return layout == KvLayout::rows ? positions : (positions + tile_positions - 1) / tile_positions * tile_positions;
+}
 
 struct AttentionCall {
     std::int64_t batch = 0;
@@ -39,12 +62,15 @@ struct AttentionState {
 
 struct AttentionKernels {
     const char* name;
-    /// `rows` queries (scaled, in `q` as fp32 and in `narrow` as bf16) against `count` positions; goes on from `state`.
+    /// `rows` queries (scaled) against positions [first, first + count) of a head; goes on from `state`.
     template <class T>
-    using Piece = void (*)(const float* q, const Bf16* narrow, std::int64_t rows, const T* keys, const T* values,
+    using Piece = void (*)(const float* q, std::int64_t rows, const T* keys, const T* values, std::int64_t first,
                            std::int64_t count, std::int64_t head_dim, const AttentionState& state);
     Piece<Bf16> bf16;
     Piece<float> fp32;
+    KvLayout bf16_layout = KvLayout::rows;
+
+    KvLayout layout(DType kv) const { return kv == DType::bf16 ? bf16_layout : KvLayout::rows; }
 };
 
 const AttentionKernels& portable_attention();
@@ -56,8 +82,13 @@ const AttentionKernels& best_attention();
 /// Room for partial results, kept between calls.
 struct AttentionScratch {
     std::vector<float> floats;
-    std::vector<Bf16> narrow;
 };
+
+/// From rows of positions (`context` to a head) to `layout` (`kv_room(context)` to a head), in bf16.
+void lay_keys(const Bf16* rows, Bf16* to, KvLayout layout, std::int64_t heads, std::int64_t context,
+              std::int64_t head_dim, Threads& threads);
+void lay_values(const Bf16* rows, Bf16* to, KvLayout layout, std::int64_t heads, std::int64_t context,
+                std::int64_t head_dim, Threads& threads);
 
 void attend(const AttentionCall& call, const AttentionKernels& kernels, Threads& threads, AttentionScratch& scratch);
 

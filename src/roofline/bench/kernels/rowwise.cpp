@@ -75,22 +75,25 @@ void rotary(float* qkv, const float* table, const QkvRows& shape, Threads& threa
     });
 }
 
-void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity, DType kv, const QkvRows& shape,
-              Threads& threads) {
+void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity, DType kv, KvLayout layout,
+              const QkvRows& shape, Threads& threads) {
     const std::int64_t d = shape.head_dim;
     threads.ranges(shape.rows(), 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t row = first; row < last; ++row) {
             const float* from = qkv + row * shape.width() + shape.query_heads * d;
             const std::int64_t position = shape.position + row % shape.tokens;
             for (std::int64_t head = 0; head < shape.kv_heads; ++head) {
-                const std::int64_t at = ((row / shape.tokens * shape.kv_heads + head) * capacity + position) * d;
+                const std::int64_t base = (row / shape.tokens * shape.kv_heads + head) * capacity * d;
                 for (const bool value : {false, true}) {
                     const float* source = from + (head + (value ? shape.kv_heads : 0)) * d;
                     void* target = value ? values : keys;
                     if (kv == DType::bf16) {
-                        for (std::int64_t i = 0; i < d; ++i) static_cast<Bf16*>(target)[at + i] = to_bf16(source[i]);
+                        for (std::int64_t i = 0; i < d; ++i) {
+                            const auto place = value ? value_place : key_place;
+                            static_cast<Bf16*>(target)[base + place(layout, position, i, d)] = to_bf16(source[i]);
+                        }
                     } else {
-                        std::memcpy(static_cast<float*>(target) + at, source,
+                        std::memcpy(static_cast<float*>(target) + base + position * d, source,
                                     static_cast<std::size_t>(d) * sizeof(float));
                     }
                 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/numbers.hpp"
 #include "roofline/bench/threads.hpp"
 #include "roofline/core/dtype.hpp"
@@ -33,9 +34,9 @@ struct QkvRows {
 void rotary(float* qkv, const float* table, const QkvRows& shape, Threads& threads);
 /// cos and sin for every position of [first, first + count): count x head_dim / 2 x 2.
 void rotary_table(float* table, std::int64_t first, std::int64_t count, std::int64_t head_dim);
-/// Keys and values of the new tokens into the cache ([sequence][KV head][position][head_dim], bf16 or fp32).
-void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity, DType kv, const QkvRows& shape,
-              Threads& threads);
+/// Keys and values of the new tokens into the cache, in bf16 or fp32 (attention.hpp says how it lies).
+void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity, DType kv, KvLayout layout,
+              const QkvRows& shape, Threads& threads);
 /// Queries out of the fused rows, as attention wants them.
 void take_queries(const float* qkv, float* q, const QkvRows& shape, Threads& threads);
 
