@@ -125,7 +125,9 @@ TEST(Steady, AtTheLimitNoStepOfAPipelineHoldsUpAnother) {
     replica.holds_up = false;
     const double bound = solve(replica, {}, fixed(1000, 100), Load::saturated()).flow.requests;
     EXPECT_NEAR(bound, 4.0 / 0.0199, 0.02 * 4.0 / 0.0199);
-    EXPECT_LT(waiting, 0.95 * bound);
+    EXPECT_LT(waiting, bound);
+    // Prompts are shared among the steps under way: little is lost.
+    EXPECT_GT(waiting, 0.85 * bound);
 }
 
 TEST(Steady, SaysOverload) {
@@ -208,12 +210,14 @@ TEST(Steady, AgreesWithTheSimulationWhenSaturated) {
 TEST(Steady, AgreesWithTheSimulationOfPipelines) {
     const Comparison comparison = compare(2000, 60, 4);
     ASSERT_GT(comparison.errors.size(), 50U);
-    EXPECT_LT(comparison.at(0.5), 0.04);
-    EXPECT_LT(comparison.at(0.9), 0.12);
+    EXPECT_LT(comparison.at(0.5), 0.03);
+    EXPECT_LT(comparison.at(0.9), 0.10);
+    EXPECT_LT(comparison.at(1.0), 0.20);
 }
 
 TEST(Steady, AgreesWithTheSimulationOfPipelinesWhoseRequestsAreAllAlike) {
     // Those of one age end in one step, and so their prompts come in one: bubbles that no chain of single steps knows.
+    // How they are spread at the start lasts, as all stay equally long: seeds are up to 5% apart.
     for (const int stages : {2, 4, 8}) {
         testing::RoofReplica replica;
         replica.parameters = 8e9;
@@ -226,7 +230,7 @@ TEST(Steady, AgreesWithTheSimulationOfPipelinesWhoseRequestsAreAllAlike) {
             const Steady state = solve(replica, {}, fixed(prompt, output), Load::saturated());
             const auto outcome = simulate(replica, {}, fixed(prompt, output), Load::saturated(), {.requests = 1500});
             ASSERT_TRUE(outcome);
-            EXPECT_NEAR(state.flow.output_tokens / outcome->flow.output_tokens, 1.0, 0.06)
+            EXPECT_NEAR(state.flow.output_tokens / outcome->flow.output_tokens, 1.0, 0.1)
                 << stages << " stages, " << prompt << " + " << output;
             EXPECT_NEAR(state.ttft / outcome->ttft->mean, 1.0, 0.25)
                 << stages << " stages, " << prompt << " + " << output;

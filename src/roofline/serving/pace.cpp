@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "roofline/serving/dealing.hpp"
 #include "roofline/serving/elementary.hpp"
 
 namespace roofline::serving {
@@ -77,7 +78,9 @@ void Pacing::fill(Pace& pace, double arrivals) const {
     double second = 0.0;
     for (const PromptSize& size : demand_.prompts) {
         const double rooms = size.tokens / pace.room;
-        spans += size.weight * std::ceil(rooms);
+        const double inside = pace.slots > 0.0 ? pace.slots : stages_;
+        const double parts = parts_of_a_prompt(size.tokens, stages_, inside);
+        spans += size.weight * std::max(std::ceil(rooms), size.tokens > 0.0 ? parts : 0.0);
         first += size.weight * rooms;
         second += size.weight * rooms * rooms;
     }

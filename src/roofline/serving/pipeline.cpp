@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 
+#include "roofline/serving/dealing.hpp"
 #include "roofline/serving/random.hpp"
 #include "roofline/serving/stages.hpp"
 
@@ -16,6 +17,7 @@ constexpr double warm_generations = 2.0;
 constexpr double followed_generations = 8.0;
 constexpr double fewest_steps = 400.0;
 constexpr double most_steps = 4000.0;
+constexpr double rounding = 1e-6;  // of a token
 
 /// Requests that were admitted in the same step and will write in the same number of further ones.
 struct Cohort {
@@ -39,7 +41,8 @@ struct Flight {
 
 class Follower {
   public:
-    Follower(const PipelineInput& input, const StepTable& table) : input_(input), table_(table), stages_(input.stages) {
+    Follower(const PipelineInput& input, const StepTable& table)
+        : input_(input), table_(table), stages_(input.stages), dealing_(input.stages) {
         double sum = 0.0;
         for (const PipelineRequest& request : input.requests) {
             below_.push_back(sum += request.weight);
@@ -143,6 +146,7 @@ class Follower {
         }
         const StepCost cost = table_.at(chunk_tokens_, static_cast<double>(taken_) * input_.samples);
         flight.finish = stages_.pass(cost, now);
+        dealing_.next();
         flow_.writing += static_cast<double>(taken_);
         flow_.inside += static_cast<double>(inside_);
         flow_.flops += cost.flops;
@@ -158,7 +162,7 @@ class Follower {
 
     bool nothing_in(const Flight& flight) const { return flight.writers.empty() && chunk_tokens_ <= 0.0; }
 
-    /// Those that write, dealt evenly to the steps under way; then prompts, those that have begun first.
+    /// Those that write, dealt evenly to the steps under way; then what is due of prompts, the oldest first.
     Flight compose(double now) {
         Flight flight;
         ++step_;
@@ -180,12 +184,7 @@ class Follower {
         free_.erase(free_.begin(), free_.begin() + static_cast<std::ptrdiff_t>(used));
         budget -= static_cast<double>(taken_) * input_.step_tokens;
 
-        while (!begun_.empty() && budget > 0.0) {
-            compute(begun_.front(), budget, flight);
-            if (begun_.front().left > 0.0) break;
-            begun_.pop_front();
-        }
-        while (inside_ < input_.slots && budget > 0.0) {
+        while (inside_ < input_.slots && budget - dealing_.due() > 0.0) {
             const PipelineRequest request = draw();
             const std::uint32_t steps = whole_steps(request.steps);
             ++inside_;
@@ -197,15 +196,21 @@ class Follower {
                 budget -= input_.step_tokens;
                 continue;
             }
-            Prompt prompt{request.fresh, steps, step_, now};
-            compute(prompt, budget, flight);
-            if (prompt.left > 0.0) begun_.push_back(prompt);
+            begun_.push_back({request.fresh, steps, step_, now});
+            dealing_.enter(request.fresh, static_cast<double>(inside_));
+        }
+        while (!begun_.empty() && budget > 0.0 && dealing_.due() > 0.0) {
+            compute(begun_.front(), budget, flight);
+            if (begun_.front().left > 0.0) break;
+            begun_.pop_front();
         }
         return flight;
     }
 
     void compute(Prompt& prompt, double& budget, Flight& flight) {
-        const double tokens = std::min(prompt.left, budget);
+        double tokens = std::min({prompt.left, budget, dealing_.due()});
+        if (prompt.left - tokens < rounding) tokens = prompt.left;
+        dealing_.compute(tokens);
         prompt.left -= tokens;
         budget -= tokens;
         chunk_tokens_ += tokens;
@@ -221,6 +226,7 @@ class Follower {
     double mean_steps_ = 0.0;
     double mean_fresh_ = 0.0;
     Stages stages_;
+    Dealing dealing_;
     std::deque<Flight> flying_;
     std::vector<Cohort> free_;  // writers that no step under way holds, the oldest first
     std::vector<Cohort> back_;  // room to work in

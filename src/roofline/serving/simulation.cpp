@@ -7,6 +7,7 @@
 #include <string>
 
 #include "roofline/core/patience.hpp"
+#include "roofline/serving/dealing.hpp"
 #include "roofline/serving/footprint.hpp"
 #include "roofline/serving/stages.hpp"
 #include "roofline/serving/step_plan.hpp"
@@ -64,6 +65,7 @@ class Simulation {
           footprint_(replica, policy),
           free_(footprint_.room()),
           stages_(static_cast<std::size_t>(replica.pipeline_stages)),
+          dealing_(stages_.count()),
           each_(policy.speculation.tokens + 1.0) {}
 
     Result<Outcome> run() {
@@ -246,8 +248,9 @@ class Simulation {
     }
 
     void compute(std::uint32_t id, Live& live, Flight& flight) {
-        const double tokens = std::min(live.target - live.computed, budget_);
+        const double tokens = std::min({live.target - live.computed, budget_, dealing_.due()});
         if (tokens <= 0.0) return;
+        dealing_.compute(tokens);
         const bool last = live.computed + tokens >= live.target;
         plan_.chunk(1.0, tokens, live.computed, last ? 1.0 : 0.0);
         live.computed += tokens;
@@ -302,6 +305,7 @@ class Simulation {
         const std::uint32_t id = running_[place];
         Live& live = lives_[id];
         hold(live, 0.0);
+        dealing_.leave(std::max(0.0, live.target - live.computed));
         live.computed = 0.0;
         live.target = live.request.prompt + live.generated;
         running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
@@ -324,7 +328,8 @@ class Simulation {
                 return;
             }
             const bool ready = policy_.role == Role::decode && live.computed > 0.0;
-            if (budget_ <= 0.0 || (ready && (decodes >= most || budget_ < each_ * policy_.samples))) return;
+            const double room = budget_ - dealing_.due();
+            if (room <= 0.0 || (ready && (decodes >= most || room < each_ * policy_.samples))) return;
             const double context = policy_.admission == Admission::reserving
                                        ? live.request.prompt + live.request.output + policy_.speculation.tokens
                                        : live.target;
@@ -349,6 +354,7 @@ class Simulation {
                 decodes += decode(place, id, live, flight) ? 1.0 : 0.0;
             } else {
                 live.computed = cached_tokens(policy_.prefix, live.request.prompt);
+                dealing_.enter(live.target - live.computed, static_cast<double>(running_.size()));
                 compute(id, live, flight);
             }
         }
@@ -368,6 +374,7 @@ class Simulation {
         flight.decoding = plan_.decoding();
         flight.chunk_tokens = plan_.chunk_tokens();
         flight.finish = stages_.pass(flight.cost, now_);
+        dealing_.next();
         if (counting_ && flying_.empty()) idle_seconds_ += std::max(0.0, now_ - std::max(last_finish_, window_start_));
         most_tokens_ = std::max(most_tokens_, plan_.tokens(policy_));
         most_sequences_ = std::max(most_sequences_, sequences_);
@@ -554,6 +561,7 @@ class Simulation {
     double budget_ = 0.0;
     bool preempted_ = false;
     Stages stages_;
+    Dealing dealing_;
     double each_;  // tokens of a decoding sequence in a step
 
     std::vector<Live> lives_;

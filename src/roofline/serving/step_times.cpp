@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "roofline/serving/backlog.hpp"
+#include "roofline/serving/dealing.hpp"
 #include "roofline/serving/random.hpp"
 #include "roofline/serving/stages.hpp"
 
@@ -16,6 +17,14 @@ void add(Times& sum, double weight, const Times& part) {
     sum.prompt += weight * part.prompt;
     sum.flops += weight * part.flops;
     sum.memory_bytes += weight * part.memory_bytes;
+}
+
+/// A kind of step that makes up `part` of all.
+void add_step(Times& sum, double part, const StepCost& cost, double interval) {
+    sum.interval += part * interval;
+    sum.met += part * interval * interval;
+    sum.flops += part * cost.flops;
+    sum.memory_bytes += part * cost.memory_bytes;
 }
 
 /// Levels beyond which there is next to nothing.
@@ -98,7 +107,10 @@ void StepTimes::add_prompts(const Pace& pace, double tokens) {
     for (const PromptSize& size : demand_.prompts) {
         if (size.tokens <= 0.0) continue;
         const double part = tokens * size.weight * size.tokens / demand_.fresh;
-        const double chunk = std::min({size.tokens, tokens, pace.room});
+        // A pipeline cuts the row of its prompts into steps wherever their shares end: a step holds pieces of one more
+        // prompt than it has whole ones.
+        const double whole = stages_ > 1.0 ? tokens * size.tokens / (tokens + size.tokens) : tokens;
+        const double chunk = std::min({size.tokens, whole, pace.room});
         const double count = part / chunk;
         const double cached = size.past;
         plan_.chunk(count, chunk, cached + (size.tokens - chunk) / 2.0, chunk / size.tokens);
@@ -126,15 +138,12 @@ Times StepTimes::at_random(const Pace& pace) {
         costs = ladder(pace, grid, likely(chain));
     }
     Times result;
-    for (std::size_t i = 0; i < costs.size(); ++i) {
-        const double probability = chain.level[i];
-        result.interval += probability * interval(costs[i]);
-        result.met += probability * interval(costs[i]) * interval(costs[i]);
-        result.flops += probability * costs[i].flops;
-        result.memory_bytes += probability * costs[i].memory_bytes;
-    }
     double slower = 1.0;
-    if (stages_ > 1.0 && replica_.holds_up && !chain.arriving.empty()) slower = waiting_in_line(chain, grid, costs);
+    if (stages_ > 1.0 && !chain.arriving.empty()) {
+        slower = waiting_in_line(pace, chain, grid, costs, result);
+    } else {
+        for (std::size_t i = 0; i < costs.size(); ++i) add_step(result, chain.level[i], costs[i], interval(costs[i]));
+    }
     if (result.interval > 0.0) result.met /= result.interval;
     const double crowd = pace.clock > 0.0 ? result.met / result.interval : 1.0;
     result.prompt = slower * prompt_seconds(pace, crowd * pace.arrivals * pace.fresh);
@@ -166,9 +175,17 @@ double StepTimes::prompt_seconds(const Pace& met, double others) {
             tokens += demand_.prompts[i].weight * demand_.prompts[i].tokens;
         }
         tokens /= weight;
+        if (stages_ > 1.0) {
+            // Dealt to several steps, which follow each other closely.
+            const double parts = parts_of_a_prompt(tokens, stages_, pace.running + 1.0);
+            const double steps = std::max(std::ceil(tokens / pace.room), parts);
+            const double each = interval(price(pace, std::min(tokens / steps + others, pace.room)));
+            sum += weight * (steps - 1.0 + stages_) * each;
+            continue;
+        }
         const double before = std::max(0.0, std::ceil(tokens / pace.room) - 1.0);
         const double last = interval(price(pace, std::min(tokens - before * pace.room + others, pace.room)));
-        sum += weight * (before * full + stages_ * last);
+        sum += weight * (before * full + last);
     }
     return sum;
 }
@@ -202,33 +219,41 @@ Times StepTimes::together(const Pace& pace) {
     return result;
 }
 
-double StepTimes::waiting_in_line(const Backlog& chain, const BacklogGrid& grid,
-                                  const std::vector<StepCost>& costs) const {
+double StepTimes::waiting_in_line(const Pace& pace, const Backlog& chain, const BacklogGrid& grid,
+                                  const std::vector<StepCost>& costs, Times& result) const {
     constexpr std::size_t followed = 10000;
     std::vector<double> below(chain.arriving.size());
     double sum = 0.0;
     for (std::size_t i = 0; i < below.size(); ++i) below[i] = sum += chain.arriving[i];
     Random random(1);
     Stages stages(static_cast<std::size_t>(stages_));
+    Dealing dealing(stages.count());
     std::vector<double> finished(stages.count(), 0.0);  // when the latest step of each group was through
-    std::vector<std::size_t> brings(stages.count(), 0);
-    std::size_t waiting = 0;
+    std::vector<double> brings(stages.count(), 0.0);    // tokens
+    const double most = static_cast<double>(std::min(grid.room, costs.size() - 1)) * grid.cell;
     double end = 0.0;
     for (std::size_t step = 0; step < followed; ++step) {
         const std::size_t next = step % stages.count();
         // Its group is back, and the first stage is free.
         const double start = std::max(finished[next], stages.free());
         for (std::size_t group = 0; group < brings.size(); ++group) {
-            if (finished[group] <= start) waiting += std::exchange(brings[group], 0);
+            if (finished[group] <= start && brings[group] > 0.0)
+                dealing.enter(std::exchange(brings[group], 0.0), pace.running + 1.0);
         }
-        const std::size_t level = std::min({waiting, grid.room, costs.size() - 1});
-        waiting = std::min(waiting - level, 8 * below.size());
+        const double tokens = std::min(dealing.due(), most);
+        const auto level = static_cast<std::size_t>(std::ceil(tokens / grid.cell));
+        dealing.compute(tokens);
+        dealing.next();
         const auto come = std::lower_bound(below.begin(), below.end() - 1, random.uniform()) - below.begin();
-        brings[next] = static_cast<std::size_t>(come);
-        end = finished[next] = stages.pass(costs[level], finished[next]);
+        brings[next] = static_cast<double>(come) * grid.cell;
+        const StepCost cost =
+            level < 2 ? costs[level]
+                      : between(costs[level - 1], costs[level], tokens / grid.cell - static_cast<double>(level - 1));
+        add_step(result, 1.0 / static_cast<double>(followed), cost, interval(cost));
+        end = finished[next] = stages.pass(cost, finished[next]);
     }
     // The time they took over the sum of their intervals.
-    return stages.busy() > 0.0 ? std::max(1.0, end / stages.busy()) : 1.0;
+    return replica_.holds_up && stages.busy() > 0.0 ? std::max(1.0, end / stages.busy()) : 1.0;
 }
 
 }  // namespace roofline::serving

@@ -46,9 +46,11 @@ class StepTimes {
     std::vector<StepCost> ladder(const Pace& pace, const BacklogGrid& grid, std::size_t used);
     /// Requests march in step: all prompts come at once, and then nobody's for as long as the outputs last.
     Times together(const Pace& pace);
-    /// The chain followed for a while through a pipeline. What a step leaves behind comes when it is through: steps
-    /// that were held up behind a long one come through together, and their prompts pile up in the next.
-    double waiting_in_line(const Backlog& chain, const BacklogGrid& grid, const std::vector<StepCost>& costs) const;
+    /// The chain followed for a while through a pipeline: mean steps into `result`, and the time they took over the sum
+    /// of their intervals. What a step leaves behind comes when it is through: steps that were held up behind a long
+    /// one come through together, and their prompts are dealt together.
+    double waiting_in_line(const Pace& pace, const Backlog& chain, const BacklogGrid& grid,
+                           const std::vector<StepCost>& costs, Times& result) const;
     double interval(const StepCost& cost) const { return stages_ > 1.0 ? cost.interval : cost.latency; }
 
     const Replica& replica_;
