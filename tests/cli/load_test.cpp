@@ -108,6 +108,21 @@ TEST(Load, IsAnsweredAtAllThreeTimes) {
     }
 }
 
+TEST(Price, WithoutALoadIsThatOfTheBatchAskedFor) {
+    const Arguments asked = predict({"--batch", "8", "--tp", "2", "--price", "1.8"});
+    const Json metrics = answered(asked)["metrics"];
+    // Two devices at 1.8 an hour cost 0.001 a second; 128 tokens are written for each of 8 prompts of 1,024.
+    EXPECT_NEAR(metrics["cost_per_million_tokens"].get<double>(),
+                1e3 * metrics["request_s"]["expected"].get<double>() / (8.0 * 128.0), 1e-9);
+    EXPECT_NEAR(metrics["cost_per_million_decoded_tokens"].get<double>(),
+                1e3 * metrics["tpot_s"]["expected"].get<double>() / 8.0, 1e-9);
+    EXPECT_NEAR(metrics["cost_per_million_prompt_tokens"].get<double>(),
+                1e3 * metrics["ttft_s"]["expected"].get<double>() / (8.0 * 1024.0), 1e-9);
+    EXPECT_TRUE(answered(predict({}))["metrics"]["cost_per_million_tokens"].is_null()) << "no price is invented";
+    EXPECT_NE(run(asked).out.find("at 1.8 a device-hour, batch 8 after batch: "), std::string::npos);
+    expect_refused(predict({"--price", "free"}), "--price");
+}
+
 TEST(Load, CostsWhatThePriceSays) {
     const Json load = answered(predict({"--saturated", "--price", "3.6"}))["load"];
     // 3.6 an hour is 0.001 a second.

@@ -122,6 +122,28 @@ TEST(RequestMetrics, TpotIsTheMeanOverAGrowingContext) {
     EXPECT_DOUBLE_EQ(*report.metrics.joules_per_token, 700.0 * report.metrics.tpot.expected.value / 2.0);
 }
 
+TEST(RequestMetrics, MoneyIsTheHoursOfAllDevicesOverTheTokens) {
+    Scenario scenario = scenario_of(lowered(llama_3_8b()), h100(), 6, 1000);
+    scenario.workload.generate = 4;
+    scenario.deployment.replicas = 3;  // of one device each: each has two of the six sequences
+    scenario.price = 7.2;              // 7.2 x 3 / 3600 s = 0.006 a second
+    const RequestMetrics metrics = predict(scenario).metrics;
+    ASSERT_TRUE(metrics.money.has_value());
+    EXPECT_DOUBLE_EQ(*metrics.money->prompt, 1e6 * 0.006 * metrics.ttft.expected.value / 6000.0);
+    EXPECT_DOUBLE_EQ(*metrics.money->decode, 1e6 * 0.006 * metrics.tpot.expected.value / 6.0);
+    EXPECT_DOUBLE_EQ(*metrics.money->output, 1e6 * 0.006 * metrics.request.expected.value / 24.0);
+    // The whole is its parts: 1000 prompt tokens and three decoded ones for every four written.
+    EXPECT_NEAR(*metrics.money->output, (1000.0 * *metrics.money->prompt + 3.0 * *metrics.money->decode) / 4.0,
+                1e-9 * *metrics.money->output);
+    scenario.workload.chunk = 100.0;  // beside tokens of others: what is whose cannot be told
+    const RequestMetrics chunked = predict(scenario).metrics;
+    EXPECT_TRUE(chunked.money->decode.has_value());
+    EXPECT_FALSE(chunked.money->prompt.has_value());
+    EXPECT_FALSE(chunked.money->output.has_value());
+    scenario.price.reset();
+    EXPECT_FALSE(predict(scenario).metrics.money.has_value()) << "no price is invented";
+}
+
 TEST(RequestMetrics, OneTokenNeedsNoDecodeStep) {
     const Report report = predict(scenario_of(lowered(llama_3_8b()), h100(), 1, 100));
     EXPECT_EQ(report.metrics.tpot.limit.value, 0.0);

@@ -1,5 +1,6 @@
 #include "roofline/ask/predict_options.hpp"
 
+#include "roofline/ask/parse.hpp"
 #include "roofline/io/load_json.hpp"
 
 namespace roofline::ask {
@@ -13,6 +14,11 @@ Result<Predicted> PredictOptions::answer(const Library& library) const {
     auto loaded = scenario.load(library);
     if (!loaded) return std::unexpected(loaded.error());
     Predicted predicted{std::move(*loaded), {}, std::nullopt};
+    if (!traffic.price.empty() && traffic.absent()) {  // under load, that of the load
+        const auto price = parse_positive("--price", traffic.price);
+        if (!price) return std::unexpected(price.error());
+        predicted.scenario.price = *price;
+    }
     predicted.report = predict::predict(predicted.scenario);
     if (traffic.absent()) {
         if (auto good = traffic.check_absent(); !good) return std::unexpected(good.error());

@@ -73,7 +73,7 @@ void TrafficOptions::add_to(Form& form) {
     option("--prefill-replicas", prefill_replicas, "Disaggregate: replicas that only do prompts", "N").shows_default();
     form.flag("--captured-graphs", captured, "Pad batches to the sizes that engines capture").in(group);
     form.flag("--reserve", reserving, "Admit a request only when its whole output will fit").in(group);
-    option("--price", price, "Of one device and hour, in any currency", "X");
+    option("--price", price, "Of one device and hour, in any currency; without a load, tokens cost what the batch costs", "X");
 }
 
 Result<void> TrafficOptions::check_absent() const {

@@ -164,7 +164,10 @@ void write_metrics(JsonText& json, const predict::RequestMetrics& metrics, doubl
     write_rates(json, "output_tokens_per_s", rate(metrics.tpot.limit), rate(metrics.tpot.attainable),
                 rate(metrics.tpot.expected));
     json.add("joules_per_token", metrics.joules_per_token);
-    json.add("cost_per_million_tokens", nullptr);
+    json.add("cost_per_million_tokens", metrics.money ? metrics.money->output : std::nullopt);
+    if (!metrics.money) return;
+    json.add("cost_per_million_decoded_tokens", metrics.money->decode);
+    json.add("cost_per_million_prompt_tokens", metrics.money->prompt);
 }
 
 void write_published(JsonText& json, std::string_view key, const std::optional<PublishedCount>& count) {

@@ -242,6 +242,19 @@ void note_deployment(const Scenario& scenario, Report& report) {
     }
 }
 
+/// F31: devices are paid for while a batch is computed, whoever waits for what.
+Money money_of(const Scenario& scenario, const RequestMetrics& metrics) {
+    const Workload& workload = scenario.workload;
+    const double per_second = *scenario.price * scenario.deployment.devices() / 3600.0;
+    const auto a_million = [&](Seconds time, double tokens) { return 1e6 * per_second * time.value / tokens; };
+    Money money;
+    if (workload.generate > 1.0) money.decode = a_million(metrics.tpot.expected, workload.batch);
+    if (workload.chunk > 0.0) return money;  // chunks run beside tokens of others, who pay for them too
+    money.prompt = a_million(metrics.ttft.expected, workload.batch * workload.prompt);
+    money.output = a_million(metrics.request.expected, workload.batch * workload.generate);
+    return money;
+}
+
 }  // namespace
 
 Fit fit_deployment(const Scenario& scenario, Advice advice) {
@@ -305,6 +318,7 @@ RequestMetrics request_metrics(const Scenario& scenario, const Replica& replica)
                                        metrics.tpot.expected.value / workload.batch;
         }
     }
+    if (scenario.price) metrics.money = money_of(scenario, metrics);
     return metrics;
 }
 
@@ -322,7 +336,7 @@ Report predict(const Scenario& scenario) {
     report.metrics = request_metrics(scenario, replica);
     if (!report.fit.fits) {
         report.notes.push_back(
-            "it does not fit: all times, rates and joules are hypothetical, those of such a device with memory "
+            "it does not fit: all times, rates, joules and prices are hypothetical, those of such a device with memory "
             "enough");
     }
     report.notes.insert(report.notes.end(), scenario.notes.begin(), scenario.notes.end());

@@ -42,6 +42,7 @@ struct Scenario {
     Workload workload;
     Execution execution;
     std::optional<MemoryOptions> memory;  // an engine that allocates it; empty: what the model needs
+    std::optional<double> price;          // of a device for an hour, in whatever currency
     std::vector<Candidate> remedies;      // other ways to lower it, tried where it does not fit
     std::vector<std::string> notes;
 };
@@ -90,11 +91,19 @@ struct StageReport {
     double produced() const { return kind == StageKind::decode ? batch : tokens; }
 };
 
+/// F31: what a million tokens cost while the devices do nothing but this, batch after batch.
+struct Money {
+    std::optional<double> prompt;  // of prompts; empty where they are computed beside other work
+    std::optional<double> decode;  // written by decode steps alone; empty where there are none
+    std::optional<double> output;  // written, prompts included
+};
+
 struct RequestMetrics {
     Times ttft;
     Times tpot;  // mean over the written tokens, the context growing
     Times request;
     std::optional<double> joules_per_token;  // at the device's rated power
+    std::optional<Money> money;              // where a price was given
 };
 
 /// "h200-sxm", "hopper, transferred", "assumed": how much of the expected time rests on which source.

@@ -214,6 +214,17 @@ std::string calibration_line(const Scenario& scenario, const Report& report) {
     return sources.empty() ? line : line + ", calibration " + sources;
 }
 
+/// What tokens cost, and in which state: a batch that is always full, and nothing else to do.
+std::string money_line(const Scenario& scenario, const predict::Money& money) {
+    std::string text =
+        fmt::format("at {:g} a device-hour, batch {} after batch:", *scenario.price, grouped(scenario.workload.batch));
+    if (money.output) text += fmt::format(" {:.4g} per million output tokens, prompts included;", *money.output);
+    if (money.decode) text += fmt::format(" {:.4g} per million in decode steps alone;", *money.decode);
+    if (money.prompt) text += fmt::format(" {:.4g} per million prompt tokens;", *money.prompt);
+    text.pop_back();
+    return text;
+}
+
 std::string metrics_text(const Scenario& scenario, const Report& report) {
     const auto& m = report.metrics;
     std::string text = fmt::format("time to first token {} (limit {})", time(m.ttft.expected), time(m.ttft.limit));
@@ -224,7 +235,9 @@ std::string metrics_text(const Scenario& scenario, const Report& report) {
                             grouped(scenario.workload.generate), time(m.request.expected), time(m.request.limit));
         if (m.joules_per_token) text += fmt::format(", {} a token at rated power", with_unit(*m.joules_per_token, "J"));
     }
-    return text + "\n";
+    text += "\n";
+    if (m.money) text += money_line(scenario, *m.money) + "\n";
+    return text;
 }
 
 std::string deployment_line(const Scenario& scenario) {
