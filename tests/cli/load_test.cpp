@@ -123,6 +123,17 @@ TEST(Price, WithoutALoadIsThatOfTheBatchAskedFor) {
     expect_refused(predict({"--price", "free"}), "--price");
 }
 
+TEST(Load, ADraftModelIsInTheFit) {
+    const Arguments asked = {"--concurrency", "4", "--speculate", "3,0.7", "--draft-model", "llama-3.2-1b"};
+    const Json json = answered(predict(asked));
+    EXPECT_EQ(json["fit"]["draft_weights_bytes"].get<double>(), 2.0 * 1'235'814'400.0);
+    EXPECT_EQ(json["fit"]["weights_bytes"].get<double>(), 16'060'522'496.0 + 2.0 * 1'235'814'400.0);
+    EXPECT_NE(run(predict(asked)).out.find("18.53 GB weights (2.472 GB the draft's)"), std::string::npos)
+        << run(predict(asked)).out;
+    EXPECT_FALSE(answered(predict({"--concurrency", "4"}))["fit"].contains("draft_weights_bytes"));
+    expect_refused(predict({"--saturated", "--speculate", "3,0.7", "--draft-model", "llama-3.2-1"}), "--draft-model: ");
+}
+
 TEST(Load, CostsWhatThePriceSays) {
     const Json load = answered(predict({"--saturated", "--price", "3.6"}))["load"];
     // 3.6 an hour is 0.001 a second.

@@ -106,6 +106,21 @@ TEST(PlanCommand, EmitsOnlyWhatStartsTheBest) {
     EXPECT_NE(answer.out.find("--max-model-len 1152"), std::string::npos) << answer.out;
 }
 
+TEST(PlanCommand, ADraftModelMustBeKnownUnlessItsShareIs) {
+    const Answer counted =
+        run(plan({"--devices", "h100-sxm:1", "--speculate", "3,0.8", "--draft-model", "llama-3.2-1b"}));
+    EXPECT_EQ(counted.exit_code, 0) << counted.err;
+    EXPECT_NE(counted.out.find("the time and the memory of llama-3.2-1b are counted"), std::string::npos)
+        << counted.out;
+    const Answer unknown = run(plan({"--devices", "h100-sxm:1", "--speculate", "3,0.8", "--draft-model", "a/head"}));
+    EXPECT_EQ(unknown.exit_code, 2);
+    EXPECT_NE(unknown.err.find("--draft-model: "), std::string::npos) << unknown.err;
+    const Answer shared =
+        run(plan({"--devices", "h100-sxm:1", "--speculate", "3,0.8,0.05", "--draft-model", "a/head"}));
+    EXPECT_EQ(shared.exit_code, 0) << shared.err;
+    EXPECT_NE(shared.out.find("the memory of what guesses is not counted"), std::string::npos) << shared.out;
+}
+
 TEST(PlanCommand, SaysTheSameTwice) {
     const Arguments arguments = plan({"--devices", "h100-sxm:4", "--tpot", "20ms", "--format", "md"});
     EXPECT_EQ(run(arguments).out, run(arguments).out);

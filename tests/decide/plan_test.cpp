@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "decide/questions.hpp"
 #include "model/scenarios.hpp"
 #include "roofline/io/calibration_file.hpp"
 #include "roofline/io/catalog.hpp"
@@ -83,6 +84,32 @@ TEST(Plan, CutsOverAllDegreesAndSpreadsExpertsWhereThereAreAny) {
     std::set<std::string> experts;
     for (const auto& way : ways_to_cut(device, 2, 32, true)) experts.insert(describe(way));
     EXPECT_EQ(experts, (std::set<std::string>{"one device", "TP2", "TP2, EP2", "attention DP2, EP2", "PP2"}));
+}
+
+TEST(Plan, WhatGuessesTakesTimeAndMemory) {
+    auto question = question_of("llama-3.1-8b", {offer_of("h100-sxm", 1)});
+    question.choices.speculation = {.tokens = 3.0, .acceptance = 0.8};
+    const Layout guessing{.offer = 0, .types = 0, .deployment = {}, .speculates = true};
+    Passed passed;
+    const auto free = price(question.model, question.choices, guessing, passed);
+    question.model.draft = std::make_shared<const predict::Setup>(testing::question("llama-3.2-1b", "h100-sxm").setup);
+    const auto drafted = price(question.model, question.choices, guessing, passed);
+    const auto plain = price(question.model, question.choices, Layout{}, passed);
+    ASSERT_TRUE(free && drafted && plain);
+    // 1,235,814,400 parameters of 2 B; who does not guess does not hold them.
+    EXPECT_NEAR(drafted->weights_on_device - plain->weights_on_device, 2.0 * 1'235'814'400.0, 1.0);
+    EXPECT_EQ(free->weights_on_device, plain->weights_on_device);
+    EXPECT_LT(drafted->steps.front().largest_batch, free->steps.front().largest_batch);
+    // Three steps of the draft before each step that checks; of one sequence they read at least its layers and head,
+    // 2.47 GB at 3.35 TB/s.
+    const double guesses = drafted->batches.front().decode.limit - free->batches.front().decode.limit;
+    EXPECT_GT(guesses, 3.0 * 2.47e9 / 3.35e12);
+    EXPECT_LT(guesses, 3.0 * 2.60e9 / 3.35e12);
+    // Beside a prompt the draft reads it too.
+    const Mixed& with = drafted->batches.front().mixed.front();
+    const Mixed& without = free->batches.front().mixed.front();
+    EXPECT_GT(with.round.expected - without.round.expected,
+              drafted->batches.front().decode.expected - free->batches.front().decode.expected);
 }
 
 TEST(Plan, CountsEveryCandidateOnce) {

@@ -46,6 +46,20 @@ TEST(Score, SpeculationChecksAllGuessesForOneReadingOfTheWeights) {
     EXPECT_EQ(score->ttft.limit.value, decide::score(question("llama-3.1-8b", "h100-sxm"))->ttft.limit.value);
 }
 
+TEST(Score, ADraftModelCostsItsOwnStepsAndMemory) {
+    // Three steps of Llama 3.2 1B in place of 15% of a step of Llama 3.1 8B. A step of it reads its layers and the
+    // table that is its head, 2,471,628,800 B, one row of that table, and 32,768 B for each of 1,088 tokens and the one
+    // it writes: 2,507,317,248 B / 3.35e12 = 0.7485 ms. (4.5233 + 3 x 0.7485) / 2.533 = 2.672 ms a token.
+    Candidate candidate = question("llama-3.1-8b", "h100-sxm");
+    const auto plain = decide::score(candidate);
+    candidate.speculation = Speculation{};
+    candidate.setup.draft = std::make_shared<const predict::Setup>(question("llama-3.2-1b", "h100-sxm").setup);
+    const auto score = decide::score(candidate);
+    ASSERT_TRUE(plain && score);
+    EXPECT_NEAR(score->tpot.limit.value, 2.672e-3, 0.004e-3);
+    EXPECT_EQ(score->fit.weights.value - plain->fit.weights.value, 2.0 * 1'235'814'400.0);
+}
+
 TEST(Score, SpeculationDoesNotPayWhereComputeHoldsDecodingBack) {
     // 1,024 short sequences are beyond the ridge (354, see below): checking four tokens takes four times the flops of
     // one, and guessing three 15% of a step, for 2.533 tokens: 4.15 / 2.533 = 1.638 times as long a token.

@@ -22,6 +22,7 @@ struct AdviseOptions {
     std::string acceptance = "0.7";
     std::string draft_tokens = "3";
     std::string draft_cost = "0.05";
+    std::string draft;
     std::string cached_share = "0.5";
 
     void add_to(Form& form);

@@ -7,6 +7,7 @@
 
 #include "roofline/ask/execution_options.hpp"
 #include "roofline/ask/parse.hpp"
+#include "roofline/ask/scenario_options.hpp"
 #include "roofline/ask/traffic_options.hpp"
 #include "roofline/decide/emit.hpp"
 #include "roofline/io/engine_file.hpp"
@@ -196,14 +197,18 @@ Result<decide::PlanQuestion> question_about(const Library& library, const io::Mo
                                             const PlanOptions& options, const decide::Choices& choices) {
     decide::PlanQuestion question;
     predict::Setup& setup = question.model;
-    setup.model_name = model.name;
-    setup.model_title = model.title;
-    setup.architecture = std::make_shared<const model::Architecture>(model.architecture);
-    setup.checkpoint = std::make_shared<const model::TypePlan>(model.types);
-    setup.checkpoint_summary = model.types_summary;
-    setup.active_counts = model.active_counts;
-    setup.notes = model.notes;
+    setup = setup_of_model(model);
     question.choices = choices;
+    if (!options.draft.empty()) {
+        // With a share of --speculate only the engine that is started needs to know what guesses.
+        if (auto draft = library.model(options.draft))
+            setup.draft = std::make_shared<const predict::Setup>(setup_of_model(std::move(*draft)));
+        else if (choices.speculation.draft_fraction == 0.0)
+            return fail(
+                fmt::format("--draft-model: {}; without a third number of --speculate its cost is that of a "
+                            "model that must be known",
+                            draft.error().text));
+    }
     if (auto done = read_requests(options, question); !done) return std::unexpected(done.error());
     const auto targets = read_targets(options);
     if (!targets) return std::unexpected(targets.error());
@@ -280,7 +285,8 @@ void PlanOptions::add_to(Form& form) {
               "Try guessing ahead too: tokens guessed, chance that one is right, cost of guessing as a share of a step")
         .in(choice)
         .of_type("K,ALPHA[,SHARE]");
-    form.text("--draft-model", draft, "What guesses, as --emit tells the engine; its cost is SHARE of --speculate")
+    form.text("--draft-model", draft,
+              "What guesses: its memory is counted, and its time unless --speculate has a SHARE")
         .in(choice)
         .of_type("MODEL");
     form.flag("--colocated", colocated, "Prompts and outputs on the same replicas only").in(choice);

@@ -1,5 +1,7 @@
 #include "roofline/ask/predict_options.hpp"
 
+#include <memory>
+
 #include "roofline/ask/parse.hpp"
 #include "roofline/io/load_json.hpp"
 
@@ -11,7 +13,16 @@ void PredictOptions::add_to(Form& form) {
 }
 
 Result<Predicted> PredictOptions::answer(const Library& library) const {
-    auto loaded = scenario.load(library);
+    auto setup = scenario.setup(library);
+    if (!setup) return std::unexpected(setup.error());
+    if (traffic.absent()) {
+        if (auto good = traffic.check_absent(); !good) return std::unexpected(good.error());
+    } else if (!traffic.draft.empty()) {
+        auto draft = traffic.draft_setup(library, scenario);
+        if (!draft) return std::unexpected(draft.error());
+        setup->draft = std::make_shared<const predict::Setup>(std::move(*draft));
+    }
+    auto loaded = with_remedies(*setup);
     if (!loaded) return std::unexpected(loaded.error());
     Predicted predicted{std::move(*loaded), {}, std::nullopt};
     if (!traffic.price.empty() && traffic.absent()) {  // under load, that of the load
@@ -20,12 +31,7 @@ Result<Predicted> PredictOptions::answer(const Library& library) const {
         predicted.scenario.price = *price;
     }
     predicted.report = predict::predict(predicted.scenario);
-    if (traffic.absent()) {
-        if (auto good = traffic.check_absent(); !good) return std::unexpected(good.error());
-        return predicted;
-    }
-    const auto setup = scenario.setup(library);
-    if (!setup) return std::unexpected(setup.error());
+    if (traffic.absent()) return predicted;
     auto asked = traffic.load(library, scenario, *setup);
     if (!asked) return std::unexpected(asked.error());
     if (!predicted.report.fit.fits) {

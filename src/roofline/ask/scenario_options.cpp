@@ -222,24 +222,41 @@ Result<predict::Setup> ScenarioOptions::setup(const Library& library, bool with_
     }
     auto loaded = library.model(model_name, edit);
     if (!loaded) return std::unexpected(loaded.error());
-    setup.model_name = loaded->name;
-    setup.model_title = loaded->title;
-    setup.architecture = std::make_shared<const model::Architecture>(std::move(loaded->architecture));
-    setup.checkpoint = std::make_shared<const model::TypePlan>(std::move(loaded->types));
-    setup.checkpoint_summary = loaded->types_summary;
-    setup.active_counts = loaded->active_counts;
-    setup.notes = loaded->notes;
+    predict::Setup named = setup_of_model(std::move(*loaded));
+    setup.model_name = std::move(named.model_name);
+    setup.model_title = std::move(named.model_title);
+    setup.architecture = std::move(named.architecture);
+    setup.checkpoint = std::move(named.checkpoint);
+    setup.checkpoint_summary = std::move(named.checkpoint_summary);
+    setup.active_counts = named.active_counts;
+    setup.notes = std::move(named.notes);
     return setup;
 }
 
 Result<predict::Scenario> ScenarioOptions::load(const Library& library, bool with_settings) const {
     const auto asked = setup(library, with_settings);
     if (!asked) return std::unexpected(asked.error());
-    auto scenario = predict::realise(*asked);
+    return with_remedies(*asked);
+}
+
+predict::Setup setup_of_model(io::ModelFile model) {
+    predict::Setup setup;
+    setup.model_name = std::move(model.name);
+    setup.model_title = std::move(model.title);
+    setup.architecture = std::make_shared<const model::Architecture>(std::move(model.architecture));
+    setup.checkpoint = std::make_shared<const model::TypePlan>(std::move(model.types));
+    setup.checkpoint_summary = std::move(model.types_summary);
+    setup.active_counts = model.active_counts;
+    setup.notes = std::move(model.notes);
+    return setup;
+}
+
+Result<predict::Scenario> with_remedies(const predict::Setup& setup) {
+    auto scenario = predict::realise(setup);
     if (!scenario) return scenario;
     // Lowering other ways costs time that only an answer of "no" repays.
-    if (asked->architecture && !predict::fit_deployment(*scenario, predict::Advice::left_out).fits)
-        scenario->remedies = predict::other_ways(*asked, *scenario);
+    if (setup.architecture && !predict::fit_deployment(*scenario, predict::Advice::left_out).fits)
+        scenario->remedies = predict::other_ways(setup, *scenario);
     return scenario;
 }
 

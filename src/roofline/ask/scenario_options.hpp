@@ -44,4 +44,10 @@ struct ScenarioOptions {
     Result<predict::Scenario> load(const Library& library, bool with_settings = true) const;
 };
 
+/// The setup of a model alone: its name, architecture and types.
+predict::Setup setup_of_model(io::ModelFile model);
+
+/// Realised, with other ways to lower it where it does not fit.
+Result<predict::Scenario> with_remedies(const predict::Setup& setup);
+
 }  // namespace roofline::ask

@@ -69,11 +69,13 @@ void TrafficOptions::add_to(Form& form) {
     option("--speculate", speculate,
            "Speculative decoding: tokens proposed, chance that one is right, cost of drafting as a share of a step",
            "K,ALPHA[,SHARE]");
-    option("--draft-model", draft, "A model that drafts, on the same devices, instead of a share", "MODEL");
+    option("--draft-model", draft, "A model that drafts, on the same devices and in their memory, instead of a share",
+           "MODEL");
     option("--prefill-replicas", prefill_replicas, "Disaggregate: replicas that only do prompts", "N").shows_default();
     form.flag("--captured-graphs", captured, "Pad batches to the sizes that engines capture").in(group);
     form.flag("--reserve", reserving, "Admit a request only when its whole output will fit").in(group);
-    option("--price", price, "Of one device and hour, in any currency; without a load, tokens cost what the batch costs", "X");
+    option("--price", price,
+           "Of one device and hour, in any currency; without a load, tokens cost what the batch costs", "X");
 }
 
 Result<void> TrafficOptions::check_absent() const {
@@ -98,6 +100,15 @@ Result<void> TrafficOptions::check_absent() const {
         }
     }
     return {};
+}
+
+Result<predict::Setup> TrafficOptions::draft_setup(const Library& library, const ScenarioOptions& scenario) const {
+    ScenarioOptions other = scenario;
+    other.model = draft;
+    other.parameters.clear();  // of the large one
+    auto setup = other.setup(library);
+    if (!setup) return fail("--draft-model: " + setup.error().text);
+    return setup;
 }
 
 Result<serving::Traffic> TrafficOptions::load(const Library& library, const ScenarioOptions& scenario,
@@ -163,11 +174,11 @@ Result<serving::Traffic> TrafficOptions::load(const Library& library, const Scen
     }
     if (!draft.empty()) {
         if (speculate.empty()) return fail("--draft-model: expected --speculate K,ALPHA beside it");
-        ScenarioOptions other = scenario;
-        other.model = draft;
-        auto loaded = other.load(library);
-        if (!loaded) return std::unexpected(loaded.error());
-        traffic.draft = std::move(*loaded);
+        const auto other = draft_setup(library, scenario);
+        if (!other) return std::unexpected(other.error());
+        auto realised = predict::realise(*other);
+        if (!realised) return std::unexpected(realised.error());
+        traffic.draft = std::move(*realised);
     }
     const auto prefill = parse_whole("--prefill-replicas", prefill_replicas, 0.0, 1e5);
     if (!prefill) return std::unexpected(prefill.error());

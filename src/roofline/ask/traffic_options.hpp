@@ -41,6 +41,8 @@ struct TrafficOptions {
     bool absent() const { return !saturated && rate.empty() && users.empty() && trace.empty(); }
     /// Refused where something is said about the requests, but not how they come: it would be left unheard.
     Result<void> check_absent() const;
+    /// The model that drafts, asked about like the model it drafts for.
+    Result<predict::Setup> draft_setup(const Library& library, const ScenarioOptions& scenario) const;
     Result<serving::Traffic> load(const Library& library, const ScenarioOptions& scenario,
                                   const predict::Setup& setup) const;
 };

@@ -44,6 +44,42 @@ model::Sequences chunk_of(double tokens, double prompt, double schedulers) {
     return {model::Phase::prefill, prompts * schedulers, length, (prompt - length) / 2.0, length / prompt};
 }
 
+/// S2: what guessing adds to a round: a share of it, or so many decode steps of the model that guesses, which computes
+/// prompts too.
+class Drafting {
+  public:
+    Drafting(const predict::Setup& setup, const serving::Speculation& speculation) : speculation_(speculation) {
+        if (!setup.draft || speculation.tokens <= 0.0 || speculation.draft_fraction > 0.0) return;
+        const auto scenario = predict::realise(predict::draft_of(setup));
+        if (!scenario) return;  // refused before, with the model it drafts for
+        replica_.emplace(*scenario);
+        times_.resize(replica_->whole().size());
+    }
+
+    void add_to(Round& round, const model::Sequences& decode, const std::optional<model::Sequences>& prompts) const {
+        double expected = speculation_.draft_fraction * round.expected;
+        double limit = speculation_.draft_fraction * round.limit;
+        if (replica_) {
+            const model::Sequences one{decode.phase, decode.count, 1.0, decode.past, 1.0};
+            const Round guess = round_of(*replica_, std::span(&one, 1), times_);
+            expected += speculation_.tokens * guess.expected;
+            limit += speculation_.tokens * guess.limit;
+            if (prompts) {
+                const Round own = round_of(*replica_, std::span(&*prompts, 1), times_);
+                expected += own.expected;
+                limit += own.limit;
+            }
+        }
+        round.expected += expected;
+        round.limit += limit;
+    }
+
+  private:
+    serving::Speculation speculation_;
+    std::optional<predict::Replica> replica_;
+    mutable std::vector<predict::OperatorTime> times_;
+};
+
 }  // namespace
 
 double BatchPrice::rounds(double output) const {
@@ -95,6 +131,7 @@ predict::Setup setup_of(const predict::Setup& setup, const Choices& choices, con
     result.execution = offer.execution;
     result.types = choices.types[layout.types];
     result.lowering.deployment = layout.deployment;
+    if (!layout.speculates) result.draft.reset();
     result.workload.batch = 1.0;
     result.workload.context = 0.0;
     result.workload.chunk = step_tokens;
@@ -175,12 +212,7 @@ std::optional<PricedLayout> price(const predict::Setup& setup, const Choices& ch
     const serving::Speculation speculation = layout.speculates ? choices.speculation : serving::Speculation{};
     const serving::TokensPerStep tokens_of_a_round = serving::tokens_per_step(speculation);
     const double checked = speculation.tokens + 1.0;
-    // S2: what guessing takes, beside the step that checks.
-    const auto drafted = [&](Round round) {
-        round.expected = round.expected * (1.0 + speculation.draft_fraction);
-        round.limit = round.limit * (1.0 + speculation.draft_fraction);
-        return round;
-    };
+    const Drafting drafting(asked, speculation);
     const double most = std::min(choices.most_sequences * groups, most_that_fit);
     result.batch_held_by_memory = most_that_fit < choices.most_sequences * groups;
     std::vector<double> batches;
@@ -198,7 +230,8 @@ std::optional<PricedLayout> price(const predict::Setup& setup, const Choices& ch
         const double schedulers = groups * parts;
         price.tokens = tokens_of_a_round;
         const model::Sequences decode{model::Phase::decode, batch, checked, context - 1.0, checked};
-        price.decode = drafted(round_of(replica, std::span(&decode, 1), times));
+        price.decode = round_of(replica, std::span(&decode, 1), times);
+        drafting.add_to(price.decode, decode, std::nullopt);
         for (const StepSize& step : result.steps) {
             Mixed mixed;
             const double room = step.tokens - checked * std::ceil(batch / schedulers);
@@ -212,7 +245,8 @@ std::optional<PricedLayout> price(const predict::Setup& setup, const Choices& ch
                 const model::Step both = {chunk_of(tokens, prompt, schedulers), decode};
                 mixed.prompt_tokens = both.front().count * both.front().new_tokens;
                 mixed.passes = std::ceil(prompt / room);
-                mixed.round = drafted(round_of(replica, both, times));
+                mixed.round = round_of(replica, both, times);
+                drafting.add_to(mixed.round, decode, both.front());
                 // Beside a prompt a token is never written sooner.
                 mixed.round.expected = std::max(mixed.round.expected, price.decode.expected);
                 mixed.round.limit = std::max(mixed.round.limit, price.decode.limit);

@@ -253,10 +253,17 @@ class Answer {
         if (narrowed)
             plan.notes.emplace_back(
                 "types other than the checkpoint's: what they do to the answers is not judged here");
-        if (question_.choices.speculation.tokens > 0.0)
-            plan.notes.emplace_back(
-                "guessing ahead was tried beside not guessing, as --speculate says; the memory of what guesses is not "
-                "counted");
+        if (question_.choices.speculation.tokens > 0.0) {
+            std::string text = "guessing ahead was tried beside not guessing, as --speculate says; ";
+            if (!question_.model.draft) {
+                text += "the memory of what guesses is not counted";
+            } else if (question_.choices.speculation.draft_fraction > 0.0) {
+                text += fmt::format("the memory of {} is counted", question_.model.draft->model_name);
+            } else {
+                text += fmt::format("the time and the memory of {} are counted", question_.model.draft->model_name);
+            }
+            plan.notes.push_back(std::move(text));
+        }
         if (!plan.priced_in_money) plan.notes.emplace_back("no --price: cost is in device-hours");
     }
 

@@ -50,23 +50,30 @@ Times plain_tpot(const predict::Scenario& scenario, const predict::Report& repor
 /// Up to so many contexts stand for all that a request passes through: a step's time is nearly linear in its context.
 constexpr double most_contexts = 32.0;
 
-/// D2: every step checks all guesses at once, like a short prompt, after they were guessed one by one.
-Times speculative_tpot(const Replica& replica, const Workload& workload, const Speculation& speculation,
-                       const Times& tpot) {
+/// D2: every step checks all guesses at once, like a short prompt, after they were guessed one by one: each by a step
+/// of the draft, or at a share of a step of the model itself.
+Times speculative_tpot(const Replica& replica, const Replica* draft, const Workload& workload,
+                       const Speculation& speculation, const Times& tpot) {
     std::vector<predict::OperatorTime> times(replica.whole().size());
+    std::vector<predict::OperatorTime> draft_times(draft != nullptr ? draft->whole().size() : 0);
     const bool fixed = workload.context > 0.0 || workload.generate <= 1.0;
     const double steps = fixed ? 1.0 : workload.generate - 1.0;
     const double contexts = std::min(steps, most_contexts);
     const double checked = speculation.draft_tokens + 1.0;
     StageTime sum;
+    StageTime guesses;
     for (std::size_t i = 0; i < static_cast<std::size_t>(contexts); ++i) {
         const double written = std::floor((static_cast<double>(i) + 0.5) * steps / contexts);
         const double past = fixed ? workload.decode_context() - 1.0 : workload.prompt + workload.cached + written;
         const std::array<model::Sequences, 1> step = {{{model::Phase::decode, workload.batch, checked, past, checked}}};
         sum += replica.evaluate(step, times, Pace::steady);
+        if (draft == nullptr) continue;
+        const std::array<model::Sequences, 1> guess = {{{model::Phase::decode, workload.batch, 1.0, past, 1.0}}};
+        guesses += draft->evaluate(guess, draft_times, Pace::steady);
     }
-    const double drafting = speculation.draft_tokens * speculation.draft_cost;
-    return scaled(1.0 / speculation.tokens_per_step(), blend(1.0 / contexts, times_of(sum), drafting, tpot));
+    const Times drafting = draft != nullptr ? scaled(speculation.draft_tokens / contexts, times_of(guesses))
+                                            : scaled(speculation.draft_tokens * speculation.draft_cost, tpot);
+    return scaled(1.0 / speculation.tokens_per_step(), blend(1.0 / contexts, times_of(sum), 1.0, drafting));
 }
 
 /// Chunks of prompts with nothing beside them, `abreast` at a time, on average.
@@ -144,7 +151,16 @@ Result<Score> score(const Candidate& candidate) {
         // One request waits until a pipeline has filled; of many that follow each other, only the first does.
         prompts = times_of(price(predict::step_of(workload, StageKind::prefill), Pace::steady));
     }
-    if (candidate.speculation) result.tpot = speculative_tpot(replica, workload, *candidate.speculation, result.tpot);
+    if (candidate.speculation) {
+        std::optional<Replica> draft;
+        if (candidate.setup.draft) {
+            const auto drafting = predict::realise(predict::draft_of(candidate.setup));
+            if (!drafting) return std::unexpected(drafting.error());
+            draft.emplace(*drafting);
+        }
+        result.tpot =
+            speculative_tpot(replica, draft ? &*draft : nullptr, workload, *candidate.speculation, result.tpot);
+    }
     Times decoding = scaled(steps, result.tpot);
     // Between the first token and the second stands the way of the prompt's keys and values. No device is busy with it.
     if (candidate.prompts_elsewhere && steps > 0.0 && workload.context == 0.0) {

@@ -1,5 +1,7 @@
 #include "roofline/decide/served.hpp"
 
+#include <memory>
+
 #include "roofline/serving/deployed.hpp"
 #include "roofline/serving/disaggregation.hpp"
 
@@ -13,9 +15,13 @@ class Serving {
 
     Result<Served> together(const Pick& pick) const {
         const PricedLayout& priced = layouts_[pick.main];
-        const auto replica = deployed(pick.main, priced.steps[pick.step].tokens, priced.batches[pick.batch].batch);
+        const double step = priced.steps[pick.step].tokens;
+        const double batch = priced.batches[pick.batch].batch;
+        const auto replica = deployed(pick.main, step, batch);
         if (!replica) return std::unexpected(replica.error());
-        const serving::Policy policy = policy_of(pick.main);
+        const auto rule = rule_of(pick.main, step, batch);
+        if (!rule) return std::unexpected(rule.error());
+        const serving::Policy& policy = rule->policy;
         const auto full = serving::steady(*replica, policy, mix(), serving::Load::saturated());
         if (!full) return std::unexpected(full.error());
         Served served{full->capacity * pick.replicas, full->ttft, full->tpot, 0.0, full->running, false};
@@ -36,11 +42,15 @@ class Serving {
         const StepSize& size = layouts_[pick.prefill].steps[pick.prefill_step];
         const auto first = deployed(pick.prefill, size.tokens, size.largest_batch);
         if (!first) return std::unexpected(first.error());
-        const auto second = deployed(pick.main, priced.steps[pick.step].tokens, priced.batches[pick.batch].batch);
+        const double step = priced.steps[pick.step].tokens;
+        const double batch = priced.batches[pick.batch].batch;
+        const auto second = deployed(pick.main, step, batch);
         if (!second) return std::unexpected(second.error());
+        const auto rule = rule_of(pick.main, step, batch);
+        if (!rule) return std::unexpected(rule.error());
         serving::Pools pools;
         pools.prefill = {&*first, {}, pick.prefill_replicas};
-        pools.decode = {&*second, policy_of(pick.main), pick.replicas};
+        pools.decode = {&*second, rule->policy, pick.replicas};
         pools.link_bytes_per_second =
             second->sequence_bytes(question_.model.workload.prompt) / pick.performance.transfer;
         const auto full = serving::disaggregate(pools, mix(), serving::Load::saturated());
@@ -77,10 +87,24 @@ class Serving {
         return result;
     }
 
-    serving::Policy policy_of(std::size_t layout) const {
+    /// How a layout is run, and the model that guesses for it where that is priced by itself.
+    struct Rule {
         serving::Policy policy;
-        if (layouts_[layout].layout.speculates) policy.speculation = question_.choices.speculation;
-        return policy;
+        std::unique_ptr<const serving::Deployed> draft;
+    };
+
+    Result<Rule> rule_of(std::size_t layout, double step, double batch) const {
+        Rule rule;
+        const Layout& of = layouts_[layout].layout;
+        if (!of.speculates) return rule;
+        rule.policy.speculation = question_.choices.speculation;
+        if (!question_.model.draft || rule.policy.speculation.draft_fraction > 0.0) return rule;
+        const predict::Setup setup = setup_of(question_.model, question_.choices, of, step, batch);
+        const auto scenario = predict::realise(predict::draft_of(setup));
+        if (!scenario) return std::unexpected(scenario.error());
+        rule.draft = std::make_unique<const serving::Deployed>(*scenario, serving::Price::expected);
+        rule.policy.speculation.draft = rule.draft.get();
+        return rule;
     }
     const PlanQuestion& question_;
     const std::vector<PricedLayout>& layouts_;

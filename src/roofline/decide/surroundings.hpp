@@ -29,8 +29,9 @@ struct Surroundings {
     double most_devices = 8.0;
     double node = 8.0;  // devices in a node
     Speculation speculation;
-    double cached_share = 0.5;             // of the prompt, where a cache of prefixes is imagined
-    std::map<std::string, double> prices;  // money per hour of a device, by its name
+    std::shared_ptr<const predict::Setup> draft;  // what guesses; empty: nothing is known of it but its cost
+    double cached_share = 0.5;                    // of the prompt, where a cache of prefixes is imagined
+    std::map<std::string, double> prices;         // money per hour of a device, by its name
 };
 
 }  // namespace roofline::decide

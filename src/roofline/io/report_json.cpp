@@ -123,6 +123,10 @@ void write_fit(JsonText& json, const predict::Fit& fit) {
     json.add("fits", fit.fits);
     json.add("max_batch", fit.largest_batch);
     json.add("max_context", fit.longest_context);
+    if (fit.draft_weights.value > 0.0) {
+        json.add("draft_weights_bytes", fit.draft_weights.value);
+        json.add("draft_kv_bytes", fit.draft_kv.value);
+    }
     if (fit.engine) write_engine(json, *fit.engine);
     if (fit.fits) return;
     json.add("shortfall_bytes", fit.shortfall().value);

@@ -223,11 +223,12 @@ void Lowering::lower_head() {
                               .cols = architecture_.vocabulary,
                               .bias = bias});
     if (architecture_.tied) {
-        // The table is stored once, as the embedding; the head still reads all of it.
-        const WeightType& table = types_.outside_layers(Role::embedding);
-        head.weight_bytes = Form(table.bytes(width, architecture_.vocabulary).value + stream_bytes(bias));
+        // The table is stored once, as the embedding; the head still reads all of it. A last stage that is not the
+        // first has a copy.
+        const double table = types_.outside_layers(Role::embedding).bytes(width, architecture_.vocabulary).value;
+        head.weight_bytes = Form(table + stream_bytes(bias));
         head.parameters = bias;
-        head.stored_bytes = stream_bytes(bias);
+        head.stored_bytes = stream_bytes(bias) + (first_stage() ? 0.0 : table);
     }
     lowered_.logits_bytes = stream_bytes(architecture_.vocabulary);
     communicate("head_all_gather", Collective::all_gather, deployment().tensor_group(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace roofline::model {
 
@@ -10,8 +11,18 @@ double Cache::bytes(double context) const {
     return layers * (bytes_per_entry * entries + bytes_per_sequence);
 }
 
+void seat_draft(Lowered& lowered, const Lowered& draft, double draft_weights) {
+    lowered.draft_weights = draft_weights;
+    for (Cache cache : draft.caches) {
+        cache.name = "draft." + cache.name;
+        cache.of_draft = true;
+        lowered.caches.push_back(std::move(cache));
+    }
+}
+
 ParameterCount count_parameters(const Lowered& lowered) {
     ParameterCount count;
+    count.stored_bytes = lowered.draft_weights;
     for (const Operator& op : lowered.operators) {
         count.total += op.count * op.parameters;
         count.stored_bytes += op.count * op.stored_bytes;
@@ -43,6 +54,12 @@ double active_parameters(const Lowered& lowered, ActiveCounts convention) {
 double cache_bytes(const Lowered& lowered, double context) {
     double sum = 0.0;
     for (const Cache& cache : lowered.caches) sum += cache.bytes(context);
+    return sum;
+}
+
+double draft_cache_bytes(const Lowered& lowered, double context) {
+    double sum = 0.0;
+    for (const Cache& cache : lowered.caches) sum += cache.of_draft ? cache.bytes(context) : 0.0;
     return sum;
 }
 

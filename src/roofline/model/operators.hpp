@@ -75,6 +75,7 @@ struct Cache {
     double bytes_per_entry = 0.0;
     Reach reach;                      // how many entries are kept: all, a window, a chunk, one per `ratio` tokens
     double bytes_per_sequence = 0.0;  // recurrent state: does not grow
+    bool of_draft = false;            // of a model that guesses for this one
 
     /// F30: bytes of one sequence at a context, over all its layers.
     double bytes(double context) const;
@@ -92,14 +93,19 @@ struct Lowered {
     double score_bytes = 0.0;        // unfused attention: per (token, position), all heads; 0: scores stay on the chip
     double host_weights = 0.0;       // share of the layers' weights that lies in the host's memory
     double host_kv = 0.0;            // share of the caches that does
+    double draft_weights = 0.0;      // bytes of a model that guesses for this one, in the same memory
 };
+
+/// Weights and caches of a model that guesses for another take their place in the other's memory; its operators are no
+/// part of a step.
+void seat_draft(Lowered& lowered, const Lowered& draft, double draft_weights);
 
 /// F32: parameters are counted from the operators that read them, so a wrong count cannot hide behind right bytes.
 struct ParameterCount {
     double total = 0.0;
-    double active = 0.0;     // all that one token passes through, the head included, the embedding table not
-    double embedding = 0.0;  // tables that are gathered from
-    double stored_bytes = 0.0;
+    double active = 0.0;        // all that one token passes through, the head included, the embedding table not
+    double embedding = 0.0;     // tables that are gathered from
+    double stored_bytes = 0.0;  // with those of a draft
 };
 ParameterCount count_parameters(const Lowered& lowered);
 
@@ -108,6 +114,7 @@ enum class ActiveCounts { everything, without_embedding, without_embedding_and_h
 double active_parameters(const Lowered& lowered, ActiveCounts convention);
 
 double cache_bytes(const Lowered& lowered, double context);        // of one sequence
+double draft_cache_bytes(const Lowered& lowered, double context);  // what of that is of a draft
 double kv_bytes_per_token(const Lowered& lowered);                 // at short context, all layers
 double kv_bytes_per_token_beyond_windows(const Lowered& lowered);  // what each further token adds at long context
 double state_bytes_per_sequence(const Lowered& lowered);

@@ -43,6 +43,8 @@ Fit fit(const model::Lowered& lowered, const Device& device, const Workload& wor
     result.weights = Bytes(model::count_parameters(lowered).stored_bytes - weight_bytes_on_host(lowered));
     const double here = 1.0 - lowered.host_kv;
     result.kv = Bytes(workload.batch * model::cache_bytes(lowered, context) * here);
+    result.draft_weights = Bytes(lowered.draft_weights);
+    result.draft_kv = Bytes(workload.batch * model::draft_cache_bytes(lowered, context) * here);
     result.activations = Bytes(workload.batch * activations.each + activations.fixed);
     const Figure* capacity = device.capacity(Level::memory);
     if (capacity == nullptr) return result;

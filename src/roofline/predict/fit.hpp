@@ -16,6 +16,8 @@ struct Fit {
     Bytes weights{};
     Bytes kv{};                             // keys, values and states of the whole batch at its longest context
     Bytes activations{};                    // of the largest step
+    Bytes draft_weights{};                  // what of the weights is of a model that guesses
+    Bytes draft_kv{};                       // and of the keys and values
     std::optional<Bytes> capacity;          // empty: the device's memory size is not fixed (a CPU's DIMMs)
     bool fits = true;                       // under the engine's rules where one is named
     std::optional<double> largest_batch;    // at this context; empty: memory does not limit it

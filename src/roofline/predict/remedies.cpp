@@ -206,6 +206,7 @@ model::Lowered shared_out(const model::Lowered& lowered, double ranks) {
         cache.bytes_per_sequence /= ranks;
     }
     part.widest_activation /= ranks;
+    part.draft_weights /= ranks;
     return part;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "roofline/model/parameters_only.hpp"
+#include "roofline/predict/host_share.hpp"
 
 namespace roofline::predict {
 namespace {
@@ -24,18 +25,80 @@ std::string activation_summary(const model::TypePlan& plan) {
 }
 
 bool alike(const model::Lowered& a, const model::Lowered& b) {
+    if (a.draft_weights != b.draft_weights || model::draft_cache_bytes(a, 1.0) != model::draft_cache_bytes(b, 1.0))
+        return false;
     return std::equal(a.operators.begin(), a.operators.end(), b.operators.begin(), b.operators.end(),
                       [](const model::Operator& x, const model::Operator& y) {
                           return x.name == y.name && x.count == y.count && x.stored_bytes == y.stored_bytes;
                       });
 }
 
-void lower_stages(const Setup& setup, const model::Architecture& rank, const model::TypePlan& plan,
-                  Scenario& scenario) {
-    model::LoweringOptions options = setup.lowering;
-    for (const model::LayerRange& range : model::pipeline_ranges(rank.layers.size(), setup.deployment().pipeline)) {
-        options.layers = range;
-        model::Lowered lowered = model::lower(rank, plan, options);
+/// A model as one device of a deployment holds it: whole, or layers of it.
+struct RankModel {
+    model::Architecture architecture;
+    model::TypePlan types;
+    model::LoweringOptions options;
+
+    model::Lowered lower() const { return model::lower(architecture, types, options); }
+    model::Lowered lower_stage(std::size_t stage) const {
+        model::LoweringOptions part = options;
+        part.layers = model::pipeline_ranges(architecture.layers.size(), options.deployment.pipeline)[stage];
+        return model::lower(architecture, types, part);
+    }
+};
+
+Result<RankModel> cut(const Setup& setup, const model::TypePlan& types, const model::Deployment& deployment) {
+    RankModel rank{*setup.architecture, types, setup.lowering};
+    rank.options.deployment = deployment;
+    if (deployment == model::Deployment{}) return rank;
+    auto architecture = model::on_rank(*setup.architecture, deployment);
+    if (!architecture) return std::unexpected(architecture.error());
+    rank.architecture = std::move(*architecture);
+    return rank;
+}
+
+/// A model and what guesses for it, on one device.
+class OnDevice {
+  public:
+    static Result<OnDevice> cut_both(const Setup& setup, const model::TypePlan& types,
+                                     const model::Deployment& deployment) {
+        auto model = cut(setup, types, deployment);
+        if (!model) return std::unexpected(model.error());
+        OnDevice result(std::move(*model));
+        if (!setup.draft || !setup.draft->architecture) return result;
+        const Setup guesses = draft_of(setup);
+        auto draft = cut(guesses, plan_types(guesses), deployment);
+        if (!draft) return fail("the draft model " + setup.draft->model_name + ": " + draft.error().text);
+        result.draft_ = std::move(*draft);
+        return result;
+    }
+
+    std::size_t stages() const { return static_cast<std::size_t>(model_.options.deployment.pipeline); }
+    model::Lowered whole() const {
+        return with(model_.lower(), [](const RankModel& draft) { return draft.lower(); });
+    }
+    model::Lowered stage(std::size_t number) const {
+        return with(model_.lower_stage(number), [&](const RankModel& draft) { return draft.lower_stage(number); });
+    }
+
+  private:
+    explicit OnDevice(RankModel model) : model_(std::move(model)) {}
+
+    template <class LowerDraft>
+    model::Lowered with(model::Lowered lowered, const LowerDraft& lower_draft) const {
+        if (!draft_) return lowered;
+        const model::Lowered draft = lower_draft(*draft_);
+        model::seat_draft(lowered, draft, model::count_parameters(draft).stored_bytes - weight_bytes_on_host(draft));
+        return lowered;
+    }
+
+    RankModel model_;
+    std::optional<RankModel> draft_;
+};
+
+void lower_stages(const OnDevice& device, Scenario& scenario) {
+    for (std::size_t stage = 0; stage < device.stages(); ++stage) {
+        model::Lowered lowered = device.stage(stage);
         const auto same = std::find_if(scenario.stages.begin(), scenario.stages.end(),
                                        [&](const PipelineStage& known) { return alike(known.lowered, lowered); });
         if (same != scenario.stages.end()) {
@@ -77,6 +140,18 @@ model::TypePlan plan_types(const Setup& setup, const TypeChoice& choice) {
     return plan;
 }
 
+Setup draft_of(const Setup& setup) {
+    Setup draft = *setup.draft;
+    if (setup.types.kv != nullptr) draft.types.kv = setup.types.kv;  // engines keep all caches in one format
+    draft.lowering = setup.lowering;
+    draft.device = setup.device;
+    draft.workload = setup.workload;
+    draft.execution = setup.execution;
+    draft.memory = setup.memory;
+    draft.draft.reset();
+    return draft;
+}
+
 Result<Scenario> realise(const Setup& setup) {
     const model::TypePlan plan = plan_types(setup);
     const model::Deployment& deployment = setup.deployment();
@@ -115,14 +190,14 @@ Result<Scenario> realise(const Setup& setup) {
     scenario.active_parameters = model::active_parameters(undivided, setup.active_counts);
     scenario.parameters = model::count_parameters(undivided);
     scenario.kv_bytes_per_token = model::kv_bytes_per_token(undivided);
-    if (deployment == model::Deployment{}) {
+    if (deployment == model::Deployment{} && !setup.draft) {
         scenario.lowered = undivided;
         return scenario;
     }
-    const auto rank = model::on_rank(*setup.architecture, deployment);
-    if (!rank) return std::unexpected(rank.error());
-    scenario.lowered = model::lower(*rank, plan, setup.lowering);
-    if (deployment.pipeline > 1.0) lower_stages(setup, *rank, plan, scenario);
+    const auto device = OnDevice::cut_both(setup, plan, deployment);
+    if (!device) return std::unexpected(device.error());
+    scenario.lowered = device->whole();
+    if (deployment.pipeline > 1.0) lower_stages(*device, scenario);
     return scenario;
 }
 
@@ -145,16 +220,12 @@ std::vector<Candidate> other_ways(const Setup& setup, const Scenario& scenario) 
     /// One device of it; of a pipeline, of the stage with the most to hold.
     const auto fullest = [&](const model::TypePlan& plan,
                              const model::Deployment& spread) -> std::optional<model::Lowered> {
-        model::LoweringOptions options = setup.lowering;
-        options.deployment = spread;
-        if (spread == model::Deployment{}) return model::lower(*setup.architecture, plan, options);
-        const auto rank = model::on_rank(*setup.architecture, spread);
-        if (!rank) return std::nullopt;  // it cannot be cut so
-        if (spread.pipeline <= 1.0) return model::lower(*rank, plan, options);
+        const auto device = OnDevice::cut_both(setup, plan, spread);
+        if (!device) return std::nullopt;  // it cannot be cut so
+        if (spread.pipeline <= 1.0) return device->whole();
         std::optional<model::Lowered> most;
-        for (const model::LayerRange& range : model::pipeline_ranges(rank->layers.size(), spread.pipeline)) {
-            options.layers = range;
-            model::Lowered stage = model::lower(*rank, plan, options);
+        for (std::size_t number = 0; number < device->stages(); ++number) {
+            model::Lowered stage = device->stage(number);
             if (!most || bytes(stage) > bytes(*most)) most = std::move(stage);
         }
         return most;

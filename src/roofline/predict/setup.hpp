@@ -37,6 +37,8 @@ struct Setup {
     Workload workload;
     Execution execution;
     std::optional<MemoryOptions> memory;  // an engine that allocates it; its ranks follow from the deployment
+    std::shared_ptr<const Setup> draft;   // a model that guesses ahead for this one, in the memory of the same devices;
+                                          // of its setup the model and its types count
     std::vector<std::string> notes;
 
     const model::Deployment& deployment() const { return lowering.deployment; }
@@ -46,6 +48,9 @@ struct Setup {
 /// The types a model runs in: the checkpoint's, changed as asked.
 model::TypePlan plan_types(const Setup& setup);
 model::TypePlan plan_types(const Setup& setup, const TypeChoice& choice);
+
+/// The draft by itself: on the same devices, cut in the same way, for the same sequences.
+Setup draft_of(const Setup& setup);
 
 /// What the parallelism asked for makes of the model: refused where the model cannot be cut so.
 Result<Scenario> realise(const Setup& setup);

@@ -17,8 +17,12 @@ using predict::StageKind;
 using predict::StageReport;
 
 std::string fit_line(const predict::Fit& fit) {
-    std::string line = fmt::format("{} weights + {} KV and state + {} activations = {}", bytes(fit.weights),
-                                   bytes(fit.kv), bytes(fit.activations), bytes(fit.total()));
+    const auto of_draft = [](Bytes part) {
+        return part.value > 0.0 ? fmt::format(" ({} the draft's)", bytes(part)) : std::string();
+    };
+    std::string line = fmt::format("{} weights{} + {} KV and state{} + {} activations = {}", bytes(fit.weights),
+                                   of_draft(fit.draft_weights), bytes(fit.kv), of_draft(fit.draft_kv),
+                                   bytes(fit.activations), bytes(fit.total()));
     if (!fit.capacity) return line + "; the device's memory size is not known";
     line += fmt::format(" of {}", bytes(*fit.capacity));
     if (!fit.fits && fit.engine) {

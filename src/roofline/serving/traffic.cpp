@@ -144,9 +144,9 @@ Result<Answer> answer(const predict::Scenario& scenario, const Traffic& traffic)
     if (traffic.policy.host_seconds_request == 0.0 && traffic.policy.host_seconds_step == 0.0)
         result.assumptions.emplace_back("the host costs nothing (--host-time, --host-time-per-step say what it does)");
     const Speculation& guesses = traffic.policy.speculation;
-    if (traffic.draft)
-        result.assumptions.emplace_back("the weights and the cache of what guesses are not counted in memory");
-    else if (guesses.tokens > 0.0 && guesses.draft_fraction == 0.0)
+    if (guesses.tokens > 0.0 && !traffic.draft)
+        result.assumptions.emplace_back("the memory of what guesses is not counted (--draft-model counts it)");
+    if (guesses.tokens > 0.0 && guesses.draft_fraction == 0.0 && !traffic.draft)
         result.assumptions.emplace_back(
             "guessing costs nothing (a third number of --speculate, or --draft-model, says what it does)");
     if (traffic.mix.prompt.shape == Lengths::Shape::fixed && traffic.mix.trace.empty())
