@@ -104,6 +104,7 @@ std::vector<StreamTime> stream_times(const Timeline& timeline, const Items& item
         parts[0].kernels = static_cast<double>(items.all.size());
     } else {
         for (std::size_t i = 0; i < timeline.ran.size(); ++i) {
+            spool_room::breathe(i);
             const DeviceEvent& event = timeline.ran[i];
             const Item& item = items.all[items.item_of[i]];
             const std::size_t sort = item.effort != none || event.ran != Ran::kernel ? 0 : 1;
@@ -169,6 +170,7 @@ std::vector<WhereTimeWent> where_time_went(const Timeline& timeline, const Items
     Sweep<3, decltype(count)> sweep(span_of(timeline, items), count);
     std::vector<signed char> is_collective(timeline.texts.size(), -1);
     for (std::size_t i = 0; i < timeline.ran.size(); ++i) {
+        spool_room::breathe(i);
         const DeviceEvent& event = timeline.ran[i];
         const Effort* effort = items.effort(items.all[items.item_of[i]]);
         signed char& by_name = is_collective[event.name];

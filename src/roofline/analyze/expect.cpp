@@ -150,6 +150,7 @@ Seconds lend_work(const Timeline& timeline, const std::vector<Expected>& expecte
         std::set<std::uint32_t> counted;  // roles of which some items have shapes: lending would count twice
         for (const std::uint32_t i : step.items) {
             const Item& item = items.all[i];
+            spool_room::breathe(i);
             if (item.ran != Ran::kernel || item.role == none) continue;
             if (item.effort != none) {
                 counted.insert(item.role);

@@ -27,12 +27,16 @@ void keep_what_ran(Timeline& timeline) {
             if (some) inside[parent] = std::max(inside[parent].value_or(0.0), *some);
         }
     }
-    std::vector<Operation> kept;
+    const bool gloo = std::any_of(timeline.signatures.begin(), timeline.signatures.end(),
+                                  [](const Signature& signature) { return signature.name.starts_with("gloo:"); });
+    Spool<Operation> kept;
     std::vector<bool> counted(operations.size(), false);  // it, or one around it
     for (std::size_t i = 0; i < operations.size(); ++i) {
         const Operation& op = operations[i];
         counted[i] = op.parent != none && counted[op.parent];
         if (counted[i]) continue;
+        // It only asks for what another thread does.
+        if (gloo && timeline.signatures[op.signature].name.starts_with("c10d::")) continue;
         const auto& own = flops[op.signature];
         // A linear layer calls a product of as many FLOPs: that one did the work. A product that copies its bias did
         // the work itself. What has no formula is kept where nothing within explains it.

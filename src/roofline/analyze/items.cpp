@@ -82,17 +82,20 @@ Items collect_items(Timeline& timeline) {
     if (timeline.host_runs_operators) {
         for (std::uint32_t op = 0; op < timeline.operations.size(); ++op)
             items.all.push_back(host_item(timeline, items, op));
-        std::stable_sort(items.all.begin(), items.all.end(),
-                         [](const Item& a, const Item& b) { return a.begin < b.begin; });
+        put_in_order(items.all, [](const Item& a, const Item& b) {
+            if (a.begin != b.begin) return a.begin < b.begin;
+            return a.end != b.end ? a.end < b.end : a.signature < b.signature;
+        });
         timeline.operations = {};
         return items;
     }
 
     const Explanations explanations(timeline, items);
     items.next.assign(timeline.ran.size(), none);
-    std::vector<std::uint32_t> item_of_operation(timeline.operations.size(), none);
+    Spool<std::uint32_t> item_of_operation(timeline.operations.size(), none);
     items.item_of.assign(timeline.ran.size(), none);
     for (std::uint32_t i = 0; i < timeline.ran.size(); ++i) {
+        spool_room::breathe(i);
         const DeviceEvent& event = timeline.ran[i];
         std::uint32_t explained = none;
         if (event.ran == Ran::kernel && event.operation != none && !event.in_graph)
@@ -110,7 +113,7 @@ Items collect_items(Timeline& timeline) {
             item.started = event.call != none ? timeline.calls[event.call].begin : event.begin;
             item.ran = event.ran;
             item.in_graph = event.in_graph;
-            items.all.push_back(std::move(item));
+            items.all.push_back(item);
         }
         Item& item = items.all[place];
         item.end = std::max(item.end, event.end());

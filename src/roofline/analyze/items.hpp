@@ -31,7 +31,7 @@ struct Item {
 /// The events of an item in the order they ran: a ring through a table of followers, four bytes an event.
 class EventRing {
   public:
-    EventRing(const std::vector<std::uint32_t>& next, std::uint32_t last) : next_(next), last_(last) {}
+    EventRing(const Spool<std::uint32_t>& next, std::uint32_t last) : next_(next), last_(last) {}
     class Place {
       public:
         Place(const EventRing& ring, std::uint32_t at) : ring_(ring), at_(at) {}
@@ -50,16 +50,16 @@ class EventRing {
     Place end() const { return {*this, none}; }
 
   private:
-    const std::vector<std::uint32_t>& next_;
+    const Spool<std::uint32_t>& next_;
     std::uint32_t last_;
 };
 
 struct Items {
-    std::vector<Item> all;                 // by begin
+    Spool<Item> all;                       // by begin
     std::vector<Effort> efforts;           // one per signature that has one, more for what is inferred
     std::vector<std::uint32_t> effort_of;  // by signature
-    std::vector<std::uint32_t> item_of;    // by event of the timeline
-    std::vector<std::uint32_t> next;       // by event: the one after it of the same item, the first after the last
+    Spool<std::uint32_t> item_of;          // by event of the timeline
+    Spool<std::uint32_t> next;             // by event: the one after it of the same item, the first after the last
     EventRing events(const Item& item) const { return {next, item.last}; }
     std::uint32_t first_event(const Item& item) const { return next[item.last]; }  // of an item that has one
     const Effort* effort(const Item& item) const { return item.effort == none ? nullptr : &efforts[item.effort]; }

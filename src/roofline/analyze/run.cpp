@@ -190,6 +190,7 @@ void list_steps(const Timeline& timeline, const Items& items, const Steps& steps
 
 /// The last step of each stage: the first ones are often those that warm up.
 void keep_timelines(const Timeline& timeline, const Items& items, const Steps& steps, Analysis& analysis) {
+            spool_room::breathe(i);
     for (const Stage& stage : steps.stages) {
         if (stage.steps.empty()) continue;
         const Step& step = steps.all[stage.steps.back()];

@@ -126,25 +126,51 @@ class Search {
   public:
     Search(const Timeline& timeline, Items& items) : timeline_(timeline), items_(items) {
         for (std::uint32_t i = 0; i < items.all.size(); ++i) order_.push_back(i);
-        std::stable_sort(order_.begin(), order_.end(),
-                         [&](std::uint32_t a, std::uint32_t b) { return items.all[a].started < items.all[b].started; });
+        put_in_order(order_, [&](std::uint32_t a, std::uint32_t b) {
+            const std::int64_t first = items.all[a].started;
+            const std::int64_t second = items.all[b].started;
+            return first != second ? first < second : a < b;
+        });
     }
 
     Steps run() {
         if (!by_annotation() && !by_embedding()) by_graph();
         for (std::uint32_t i = 0; i < steps_.all.size(); ++i) {
-            for (const std::uint32_t item : steps_.all[i].items) items_.all[item].step = i;
+            for (const std::uint32_t item : steps_.all[i].items) {
+                spool_room::breathe(item);
+                items_.all[item].step = i;
+            }
         }
         drop_empty();
         for (Step& step : steps_.all) describe(step);
         windows();
         stages();
-        if (steps_.all.empty()) roles_of(everything());
+        if (steps_.all.empty()) roles_of_everything();
         return std::move(steps_);
     }
 
   private:
-    std::vector<std::uint32_t> everything() const { return order_; }
+    /// Attention alone, without a projection, is no layer.
+    void count_layers(const std::vector<std::uint32_t>& members) {
+        const double layers = roles_of(members).layers;
+        const auto products = std::count_if(members.begin(), members.end(), [&](std::uint32_t i) {
+            return items_.all[i].ran == Ran::kernel && piece(i).sort == Piece::Sort::product;
+        });
+        if (static_cast<double>(products) >= layers) steps_.layers = std::max(steps_.layers, layers);
+    }
+
+    /// As if all were one step; in pieces where it is so much that the search itself would take gigabytes.
+    void roles_of_everything() {
+        constexpr std::size_t most = std::size_t{1} << 21U;
+        std::vector<std::uint32_t> members;
+        for (const std::uint32_t i : order_) {
+            members.push_back(i);
+            if (members.size() < most) continue;
+            count_layers(members);
+            members.clear();
+        }
+        if (!members.empty()) count_layers(members);
+    }
 
     /// Thousands of items share a signature or a kernel, and with it what they are.
     const Piece& piece(std::uint32_t number) {
@@ -247,7 +273,10 @@ class Search {
     void drop_empty() {
         std::erase_if(steps_.all, [](const Step& step) { return step.items.empty(); });
         for (std::uint32_t i = 0; i < steps_.all.size(); ++i) {
-            for (const std::uint32_t item : steps_.all[i].items) items_.all[item].step = i;
+            for (const std::uint32_t item : steps_.all[i].items) {
+                spool_room::breathe(item);
+                items_.all[item].step = i;
+            }
         }
     }
 
@@ -308,6 +337,7 @@ class Search {
     }
 
     /// What the engine says of its own step is exact.
+            spool_room::breathe(i);
     static void take(const Scheduled& scheduled, Step& step) {
         const bool writes = scheduled.writing.requests > 0.0;
         const Scheduled::Part& part = writes ? scheduled.writing : scheduled.reading;
@@ -379,7 +409,7 @@ class Search {
     const Timeline& timeline_;
     Items& items_;
     Steps steps_;
-    std::vector<std::uint32_t> order_;  // items as the host asked for them
+    Spool<std::uint32_t> order_;  // items as the host asked for them
     std::unordered_map<std::uint64_t, Piece> known_;
     std::unordered_map<std::string, std::uint32_t> numbers_;
 };

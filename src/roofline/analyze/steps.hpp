@@ -42,6 +42,7 @@ struct Steps {
     std::vector<Step> all;
     std::vector<Stage> stages;
     std::vector<std::string> roles;  // by number; Item::role refers to them
+    double layers = 0.0;             // the most that any step repeats, or all that ran where there are no steps
     std::string found_by;            // "annotations", "embeddings", "graph launches"; empty: none were found
 };
 

@@ -23,12 +23,15 @@ std::uint32_t Texts::number_of(std::string_view raw) {
 
 std::uint16_t Timeline::stream_of(std::int64_t device, std::int64_t number) {
     const Stream wanted{device, number};
-    for (std::size_t i = streams.size(); i-- > 0;) {
-        if (streams[i] == wanted) return static_cast<std::uint16_t>(i);
-    }
+    if (!streams.empty() && streams[last_stream_] == wanted) return last_stream_;
+    const auto known = stream_numbers_.find({device, number});
+    if (known != stream_numbers_.end()) return last_stream_ = known->second;
     // No machine has as many; a hostile file shares the last.
-    if (streams.size() < most_streams) streams.push_back(wanted);
-    return static_cast<std::uint16_t>(streams.size() - 1);
+    if (streams.size() < most_streams) {
+        stream_numbers_.emplace(std::pair{device, number}, static_cast<std::uint16_t>(streams.size()));
+        streams.push_back(wanted);
+    }
+    return last_stream_ = static_cast<std::uint16_t>(streams.size() - 1);
 }
 
 std::uint32_t Timeline::caller_of(std::uint32_t name, std::uint32_t thread) {
@@ -55,21 +58,18 @@ std::uint32_t Timeline::id_of(std::int64_t written) {
 
 namespace {
 
-/// Files are mostly in order already, and a stable sort takes half as much memory again.
-template <class T, class Before>
-void put_in_order(std::vector<T>& all, const Before& before) {
-    if (!std::is_sorted(all.begin(), all.end(), before)) std::stable_sort(all.begin(), all.end(), before);
-}
-
 /// Operators of one thread nest: sorted by begin, the open ones are a stack.
-void find_parents(std::vector<Operation>& operations) {
+void find_parents(Spool<Operation>& operations) {
     put_in_order(operations, [](const Operation& a, const Operation& b) {
         if (a.thread != b.thread) return a.thread < b.thread;
         if (a.begin != b.begin) return a.begin < b.begin;
-        return a.end > b.end;
+        if (a.end != b.end) return a.end > b.end;
+        // Numbers are given when an operator begins: the outer one has the smaller.
+        return a.external != b.external ? a.external < b.external : a.signature < b.signature;
     });
     std::vector<std::uint32_t> open;
     for (std::uint32_t i = 0; i < operations.size(); ++i) {
+        spool_room::breathe(i);
         Operation& op = operations[i];
         while (!open.empty() &&
                (operations[open.back()].thread != op.thread || operations[open.back()].end <= op.begin))
@@ -80,7 +80,7 @@ void find_parents(std::vector<Operation>& operations) {
 }
 
 /// The innermost operator of a thread that was open at a time.
-std::uint32_t innermost(const std::vector<Operation>& operations, std::uint32_t thread, std::int64_t time) {
+std::uint32_t innermost(const Spool<Operation>& operations, std::uint32_t thread, std::int64_t time) {
     const auto after = std::partition_point(operations.begin(), operations.end(), [&](const Operation& op) {
         return op.thread != thread ? op.thread < thread : op.begin <= time;
     });
@@ -91,6 +91,11 @@ std::uint32_t innermost(const std::vector<Operation>& operations, std::uint32_t 
     return found;
 }
 
+struct Numbered {
+    std::uint32_t external;
+    std::uint32_t place;
+};
+
 bool starts_graph(const std::string& call) {
     return call.find("GraphLaunch") != std::string::npos;
 }
@@ -99,15 +104,24 @@ bool starts_graph(const std::string& call) {
 
 void connect(Timeline& timeline) {
     find_parents(timeline.operations);
-    put_in_order(timeline.ran, [](const DeviceEvent& a, const DeviceEvent& b) { return a.begin < b.begin; });
-    put_in_order(timeline.calls, [](const HostCall& a, const HostCall& b) { return a.correlation < b.correlation; });
+    put_in_order(timeline.ran, [](const DeviceEvent& a, const DeviceEvent& b) {
+        if (a.begin != b.begin) return a.begin < b.begin;
+        if (a.correlation != b.correlation) return a.correlation < b.correlation;
+        if (a.stream != b.stream) return a.stream < b.stream;
+        return a.duration != b.duration ? a.duration < b.duration : a.name < b.name;
+    });
+    put_in_order(timeline.calls, [](const HostCall& a, const HostCall& b) {
+        return a.correlation != b.correlation ? a.correlation < b.correlation : a.begin < b.begin;
+    });
 
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> by_external;
-    by_external.reserve(timeline.operations.size());
+    Spool<Numbered> by_external;
     for (std::uint32_t i = 0; i < timeline.operations.size(); ++i) {
-        if (timeline.operations[i].external != none) by_external.emplace_back(timeline.operations[i].external, i);
+        spool_room::breathe(i);
+        if (timeline.operations[i].external != none) by_external.push_back({timeline.operations[i].external, i});
     }
-    if (!std::is_sorted(by_external.begin(), by_external.end())) std::sort(by_external.begin(), by_external.end());
+    put_in_order(by_external, [](const Numbered& a, const Numbered& b) {
+        return a.external != b.external ? a.external < b.external : a.place < b.place;
+    });
 
     std::vector<bool> graph_call;
     for (const Caller& caller : timeline.callers) graph_call.push_back(starts_graph(timeline.texts[caller.name]));
@@ -123,9 +137,9 @@ void connect(Timeline& timeline) {
             }
         }
         if (const std::uint32_t external = std::exchange(event.operation, none); external != none) {
-            const auto op = std::lower_bound(by_external.begin(), by_external.end(),
-                                             std::pair<std::uint32_t, std::uint32_t>(external, 0));
-            if (op != by_external.end() && op->first == external) event.operation = op->second;
+            const auto op = std::partition_point(by_external.begin(), by_external.end(),
+                                                 [&](const Numbered& other) { return other.external < external; });
+            if (op != by_external.end() && op->external == external) event.operation = op->place;
         }
         if (event.operation == none && event.call != none) {
             const HostCall& call = timeline.calls[event.call];

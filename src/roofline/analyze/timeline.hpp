@@ -10,7 +10,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include "roofline/analyze/spool.hpp"
 
 namespace roofline::analyze {
 
@@ -120,10 +123,10 @@ struct Stream {
 struct Timeline {
     Texts texts;
     std::vector<Signature> signatures;
-    std::vector<Operation> operations;
-    std::vector<HostCall> calls;
+    Spool<Operation> operations;
+    Spool<HostCall> calls;
     std::vector<Caller> callers;
-    std::vector<DeviceEvent> ran;
+    Spool<DeviceEvent> ran;
     std::vector<Annotation> annotations;
     std::vector<Stream> streams;
     std::vector<double> sizes{0.0};               // in bytes
@@ -144,6 +147,8 @@ struct Timeline {
     std::uint32_t id_of(std::int64_t written);
 
   private:
+    std::map<std::pair<std::int64_t, std::int64_t>, std::uint16_t> stream_numbers_;
+    std::uint16_t last_stream_ = 0;
     std::unordered_map<std::uint64_t, std::uint32_t> caller_numbers_;
     std::unordered_map<double, std::uint32_t> size_numbers_;
     std::unordered_map<std::int64_t, std::uint32_t> large_ids_;
