@@ -182,7 +182,11 @@ std::vector<WhereTimeWent> where_time_went(const Timeline& timeline, const Items
     }
     next = nullptr;
     if (timeline.host_runs_operators) {
-        for (const Item& item : items.all) sweep.add(item.begin, item.end, computing);
+        for (const Item& item : items.all) {
+            const Effort* effort = items.effort(item);
+            const bool talks = effort != nullptr && effort->kind == Kind::collective;
+            sweep.add(item.begin, item.end, talks ? communicating : computing);
+        }
     }
     sweep.finish();
     return result;

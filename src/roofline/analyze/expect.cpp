@@ -80,6 +80,7 @@ Result<std::vector<Expected>> expect(const predict::Setup& setup, const Device& 
     std::vector<Expected> result;
     for (const Stage& stage : stages) {
         Expected& expected = result.emplace_back();
+        if (stage.kind == "train" || stage.kind == "encode") continue;  // nothing that is predicted
         if (stage.kind == "mixed" && stage.chunk <= 0.0) continue;  // how many of its tokens write is not in the file
         asked.workload = workload_of(stage, setup.workload);
         const auto scenario = predict::realise(asked);
@@ -149,8 +150,8 @@ Seconds lend_work(const Timeline& timeline, const std::vector<Expected>& expecte
         std::map<std::uint32_t, std::vector<std::uint32_t>> by_role;
         std::set<std::uint32_t> counted;  // roles of which some items have shapes: lending would count twice
         for (const std::uint32_t i : step.items) {
-            const Item& item = items.all[i];
             spool_room::breathe(i);
+            const Item& item = items.all[i];
             if (item.ran != Ran::kernel || item.role == none) continue;
             if (item.effort != none) {
                 counted.insert(item.role);

@@ -28,6 +28,14 @@ void choose_device(const Timeline& timeline, const Options& options, Analysis& a
         analysis.device_known = true;
         return;
     }
+    if (timeline.host_runs_operators) {
+        // A device that the file names did not run them.
+        account.device.name = account.device.title = "the processor that recorded it";
+        account.notes.emplace_back(
+            "the file does not name the processor that ran it: percentages of a roof need --device (of this machine: "
+            "--device this, once `roofline measure` has run)");
+        return;
+    }
     std::map<std::int64_t, std::int64_t> busy;
     for (const DeviceEvent& event : timeline.ran) busy[timeline.streams[event.stream].device] += event.duration;
     std::int64_t most = -1;
@@ -53,6 +61,15 @@ void choose_device(const Timeline& timeline, const Options& options, Analysis& a
                                 : fmt::format("the file was made on \"{}\", which is not among the devices known "
                                               "here: percentages of a roof need --device",
                                               name));
+}
+
+bool lists_without_shapes(const Signature& signature) {
+    bool any = false;
+    for (const Argument& argument : signature.arguments) {
+        if (!argument.tensors.empty() && !argument.tensors[0].dims.empty()) return false;
+        any = any || argument.type == "TensorList";
+    }
+    return any;
 }
 
 void count_explained(const Timeline& timeline, const Items& items, Analysis& analysis) {
@@ -88,7 +105,8 @@ void count_explained(const Timeline& timeline, const Items& items, Analysis& ana
             name = short_kernel_name(name);
         } else if (item.signature != none) {
             const Signature& signature = timeline.signatures[item.signature];
-            why = !signature.has_shapes ? "the file holds no shapes"
+            why = !signature.has_shapes             ? "the file holds no shapes"
+                  : lists_without_shapes(signature) ? "its lists of tensors carry no shapes"
                   : sort_of_operator(signature.name) == Piece::Sort::attention
                       ? "how long sequences are is not in its shapes"
                       : "no formula for this operator";
@@ -172,6 +190,7 @@ void list_steps(const Timeline& timeline, const Items& items, const Steps& steps
         time.wall = seconds(step.wall());
         std::int64_t busy = 0;
         for (const std::uint32_t i : step.items) {
+            spool_room::breathe(i);
             busy += items.all[i].time;
             const double count = timeline.host_runs_operators ? 1.0 : static_cast<double>(items.all[i].count);
             time.kernels += items.all[i].ran == Ran::kernel ? count : 0.0;
@@ -184,13 +203,12 @@ void list_steps(const Timeline& timeline, const Items& items, const Steps& steps
         time.tokens = step.tokens;
         time.context = step.context;
         analysis.steps.push_back(std::move(time));
-        analysis.layers = std::max(analysis.layers, step.layers);
     }
+    analysis.layers = steps.layers;
 }
 
 /// The last step of each stage: the first ones are often those that warm up.
 void keep_timelines(const Timeline& timeline, const Items& items, const Steps& steps, Analysis& analysis) {
-            spool_room::breathe(i);
     for (const Stage& stage : steps.stages) {
         if (stage.steps.empty()) continue;
         const Step& step = steps.all[stage.steps.back()];

@@ -40,6 +40,7 @@ Piece piece_of(const Timeline& timeline, const Items& items, const Item& item) {
     }
     const Signature& signature = timeline.signatures[item.signature];
     piece.sort = sort_of_operator(signature.name);
+    if (piece.sort == Sort::backward) return piece;
     for (const Argument& argument : signature.arguments) {
         for (const Tensor& tensor : argument.tensors)
             piece.rank = std::max(piece.rank, static_cast<double>(tensor.dims.size()));
@@ -53,6 +54,8 @@ Piece piece_of(const Timeline& timeline, const Items& items, const Item& item) {
             piece.columns = effort->product->columns;
             piece.inner = effort->product->inner;
             if (piece.sort != Sort::grouped) piece.sort = effort->weights > 0.0 ? Sort::product : Sort::batched;
+            // Matrices times one vector each: what comes out is as wide as they are high.
+            if (piece.sort == Sort::batched && piece.columns == 1.0) piece.columns = effort->product->rows;
         }
         if (effort->attention) piece.sort = Sort::attention;
         if (effort->looks_up_rows) piece.sort = Sort::embedding;
@@ -87,6 +90,7 @@ std::string kind_of_name(std::string_view raw) {
     }
     if (has(name, "prefill") || has(name, "prompt") || has(name, "extend")) return "prefill";
     if (has(name, "decode") || has(name, "next_token")) return "decode";
+    if (name.starts_with("encode") && name.find_first_not_of("0123456789_ #:", 6) == std::string::npos) return "encode";
     for (const char* word : {"step", "forward", "iter", "token", "execute_model", "model_run", "inference", "generate"})
         if (has(name, word)) return "step";
     return {};
@@ -143,6 +147,8 @@ class Search {
         }
         drop_empty();
         for (Step& step : steps_.all) describe(step);
+        for (const Step& step : steps_.all) steps_.layers = std::max(steps_.layers, step.layers);
+        tell_graphs();
         windows();
         stages();
         if (steps_.all.empty()) roles_of_everything();
@@ -237,8 +243,10 @@ class Search {
         std::optional<double> begins;
         bool products_since = true;
         for (const std::uint32_t i : order_) {
-            if (piece(i).sort == Piece::Sort::embedding && products_since && table(i) == begins.value_or(table(i))) {
-                begins = table(i);
+            // Inside a graph it cannot be told which table it is: the first of each pass.
+            const bool same = items_.all[i].in_graph || !begins || table(i) == *begins;
+            if (piece(i).sort == Piece::Sort::embedding && products_since && same) {
+                if (!items_.all[i].in_graph) begins = table(i);
                 found.emplace_back();
                 products_since = false;
             }
@@ -303,6 +311,28 @@ class Search {
         return found;
     }
 
+    /// Graphs carry no shapes. What follows a prompt and repeats kernel by kernel can only write tokens.
+    void tell_graphs() {
+        std::vector<std::size_t> in_graphs;  // kernels, by step
+        std::map<std::size_t, int> alike;    // steps, by how many
+        for (const Step& step : steps_.all) {
+            std::size_t count = 0;
+            for (const std::uint32_t i : step.items) {
+                spool_room::breathe(i);
+                count += items_.all[i].in_graph ? 1 : 0;
+            }
+            in_graphs.push_back(count);
+            ++alike[count];
+        }
+        bool prompt = false;
+        for (std::size_t i = 0; i < steps_.all.size(); ++i) {
+            Step& step = steps_.all[i];
+            prompt = prompt || step.kind == "prefill";
+            const bool graph = in_graphs[i] * 2 > step.items.size() && alike[in_graphs[i]] > 1;
+            if (prompt && graph && step.kind == "step") step.kind = "decode";
+        }
+    }
+
     void describe(Step& step) {
         const Found found = roles_of(step.items);
         step.layers = found.layers;
@@ -312,6 +342,7 @@ class Search {
         double queries = 0.0;
         double rows = 0.0;
         for (const std::uint32_t i : step.items) {
+            spool_room::breathe(i);
             const Item& item = items_.all[i];
             step.begin = std::min(step.begin, item.begin);
             step.end = std::max(step.end, item.end);
@@ -331,13 +362,13 @@ class Search {
             take(*scheduled, step);
             return;
         }
+        if (step.kind.empty() && found.trains) step.kind = "train";
         if (step.kind.empty() && queries > 0.0) step.kind = queries > 1.0 ? "prefill" : "decode";
         if (step.kind.empty()) step.kind = "step";
         if (step.kind == "decode" && step.batch == 0.0) step.batch = step.tokens;
     }
 
     /// What the engine says of its own step is exact.
-            spool_room::breathe(i);
     static void take(const Scheduled& scheduled, Step& step) {
         const bool writes = scheduled.writing.requests > 0.0;
         const Scheduled::Part& part = writes ? scheduled.writing : scheduled.reading;

@@ -12,7 +12,7 @@ namespace roofline::analyze {
 
 struct Step {
     std::string name;        // as annotated, or "decode 3"
-    std::string kind;        // prefill, decode, mixed, step
+    std::string kind;        // prefill, decode, mixed, encode, train, step
     std::int64_t begin = 0;  // on the device
     std::int64_t end = 0;
     std::int64_t host_end = 0;  // of its annotation; zero: none

@@ -241,11 +241,27 @@ class Search {
         return head;
     }
 
-    void feed_forward(std::size_t begin, std::size_t end, const std::vector<std::size_t>& products, bool last) {
+    /// A router makes few numbers of many, and what follows it reads the same input. The first half of a pair of narrow
+    /// matrices is narrow too, but the second reads what it made.
+    bool is_router(const std::vector<std::size_t>& products) const {
+        if (products.size() < 3) return false;
+        const Piece& first = pieces_[products[0]];
+        const Piece& second = pieces_[products[1]];
+        return first.sort == Sort::product && first.columns > 0.0 && first.columns * 8.0 <= first.inner &&
+               second.inner == first.inner;
+    }
+
+    void feed_forward(std::size_t begin, std::size_t end, std::vector<std::size_t> products, bool last) {
         end = std::min(end, pieces_.size());
-        bool experts = false;
+        bool experts = is_router(products);
         for (std::size_t i = begin; i < end; ++i)
             experts = experts || pieces_[i].sort == Sort::choose || pieces_[i].sort == Sort::grouped;
+        if (experts) {  // all of them as one batched product
+            for (std::size_t i = begin; i < end; ++i) {
+                if (pieces_[i].sort == Sort::batched && pieces_[i].columns > 0.0) products.push_back(i);
+            }
+            std::sort(products.begin(), products.end());
+        }
         found_.experts = found_.experts || experts;
         const std::string block = experts ? "layers.ffn.experts." : "layers.ffn.";
         const std::size_t first = products.empty() ? end : products.front();
@@ -334,7 +350,14 @@ Group group_of(std::string_view role) {
 }
 
 Found find_roles(std::span<const Piece> pieces) {
-    return Search(pieces).run();
+    const auto forward = static_cast<std::size_t>(
+        std::find_if(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.sort == Sort::backward; }) -
+        pieces.begin());
+    Found found = Search(pieces.first(forward)).run();
+    found.trains = forward < pieces.size();
+    found.roles.resize(pieces.size());
+    found.layer_of.resize(pieces.size(), -1.0);
+    return found;
 }
 
 namespace {
@@ -381,6 +404,7 @@ Piece::Sort sort_of_kernel(std::string_view kernel) {
 
 Piece::Sort sort_of_operator(std::string_view full_name) {
     const std::string name = lower(full_name);
+    if (holds_any(name, {"backward"})) return Sort::backward;
     static constexpr std::array<std::string_view, 12> products = {
         "onnx::matmul", "onnx::gemm",   "onnx::fusedmatmul",       "aten::mm",
         "aten::addmm",  "aten::linear", "aten::_scaled_mm",        "aten::_int_mm",

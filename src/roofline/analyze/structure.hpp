@@ -27,7 +27,8 @@ struct Piece {
         add,
         concatenate,
         collective,
-        tail,  // the second kernel of what came before it
+        backward,  // of training: what follows it is no pass through the model any more
+        tail,      // the second kernel of what came before it
         copy,
         other
     };
@@ -47,6 +48,7 @@ struct Found {
     std::vector<double> layer_of;  // one per piece; -1: outside the layers
     double layers = 0.0;
     bool experts = false;
+    bool trains = false;  // a backward pass follows; it has no roles
 };
 
 /// Of one step.

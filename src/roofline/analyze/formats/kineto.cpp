@@ -169,6 +169,8 @@ class Reader {
                     timeline_.calls.push_back({begin, begin + duration, id, caller_of(event)});
                 break;
             case Category::annotation:
+                // What gloo does is named, not called: on threads of its own, with the shapes of what it moves.
+                if (unquoted(event.name).starts_with("gloo:")) operation(event, begin, duration);
                 timeline_.annotations.push_back(
                     {begin, begin + duration, timeline_.texts.number_of(unquoted(event.name)), thread_of(event)});
                 break;
@@ -185,7 +187,9 @@ class Reader {
     void finish() {
         if (bad_times_ > 0) {
             timeline_.notes.push_back(
-                fmt::format("{:.0f} events have a time that is none and were left out", bad_times_));
+                bad_times_ == 1.0
+                    ? "1 event has a time that is none and was left out"
+                    : fmt::format("{:.0f} events have times that are none and were left out", bad_times_));
         }
         if (old_) {
             timeline_.notes.emplace_back(

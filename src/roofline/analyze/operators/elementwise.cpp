@@ -31,6 +31,29 @@ void elementwise_operators(Formulas& table) {
     table["tanh"] = pointwise<1, 1>;
     table["erf"] = pointwise<1, 1>;
     table["reciprocal"] = pointwise<1, 1>;
+    for (const char* name :
+         {"exp2",  "log2",       "log10",         "tan",   "asin",   "acos",   "atan",    "sinh",  "cosh",
+          "asinh", "acosh",      "atanh",         "erfc",  "erfinv", "lgamma", "digamma", "trunc", "frac",
+          "sgn",   "nan_to_num", "conj_physical", "angle", "sinc",   "i0",     "signbit"})
+        table[name] = pointwise<1, 1>;
+    for (const char* name : {"elu", "celu", "selu", "mish", "hardsigmoid", "hardswish", "hardshrink", "softshrink",
+                             "threshold", "log_sigmoid_forward", "relu6"})
+        table[name] = pointwise<1, 3>;
+    for (const char* name : {"hypot", "copysign", "fmin", "fmax", "logaddexp", "logaddexp2", "xlogy", "heaviside",
+                             "nextafter", "_prelu_kernel"})
+        table[name] = pointwise<2, 1>;
+    // (size, angle): a complex number of each pair, twice as wide.
+    for (const char* name : {"polar", "complex"})
+        table[name] = [](const Call& c) { return elementwise(c, 2, 4.0, 2.0 * c.size(0)); };
+    table["cummax"] = pointwise<1, 1>;
+    table["cummin"] = pointwise<1, 1>;
+    table["logcumsumexp"] = pointwise<1, 3>;
+    table["masked_scatter"] = pointwise<2, 0>;
+    table["_masked_scale"] = pointwise<2, 2>;
+    table["logical_xor"] = pointwise<2, 1, 1>;
+    table["isfinite"] = pointwise<1, 1, 1>;
+    table["isposinf"] = pointwise<1, 1, 1>;
+    table["bucketize"] = pointwise<1, 1, 8>;
     table["relu"] = pointwise<1, 1>;
     table["square"] = pointwise<1, 1>;
     table["sigmoid"] = pointwise<1, 3>;

@@ -176,6 +176,9 @@ void engines_operators(Formulas& table) {
     table["apply_repetition_penalties"] = once<Kind::elementwise, 2>;
     table["all_reduce"] = own_all_reduce;
     table["mscclpp_allreduce"] = own_all_reduce;
+    for (const char* name : {"gloo:all_reduce", "gloo:broadcast", "gloo:reduce", "gloo:all_gather", "gloo:gather",
+                             "gloo:scatter", "gloo:reduce_scatter", "gloo:all_to_all"})
+        table[name] = own_all_reduce;
 }
 
 }  // namespace roofline::analyze

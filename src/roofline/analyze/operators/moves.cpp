@@ -137,7 +137,6 @@ void moves_operators(Formulas& table) {
         return moved(Kind::gather, elements(*index), c.bytes(2) + c.bytes(3) + 2.0 * elements(*index) * c.size(0));
     };
     table["repeat_interleave"] = [](const Call& c) { return written_only(c, 0); };
-    table["embedding_dense_backward"] = [](const Call& c) { return written_only(c, 0); };
 }
 
 }  // namespace roofline::analyze

@@ -88,6 +88,16 @@ std::optional<Effort> convolution(const Call& call, std::size_t padding, std::si
     return effort;
 }
 
+/// solve_triangular(a, b): a is [n x n], b [n x columns], batches in front; half of a square product.
+std::optional<Effort> solved(const Call& call) {
+    const Tensor* a = call.tensor(0, 2);
+    const Tensor* b = call.tensor(1, 2);
+    if (a == nullptr || b == nullptr || at(*a, -1) != at(*a, -2) || at(*a, -1) != at(*b, -2)) return std::nullopt;
+    Effort effort = moved(Kind::gemm, elements(*b) * at(*a, -1), 0.5 * call.bytes(0) + 2.0 * call.bytes(1));
+    effort.type = dtype_of(call.type(0));
+    return effort;
+}
+
 }  // namespace
 
 void products_operators(Formulas& table) {
@@ -104,6 +114,7 @@ void products_operators(Formulas& table) {
     table["linear"] = linear;
     table["_grouped_mm"] = grouped_product;
     table["_scaled_grouped_mm"] = grouped_product;
+    table["linalg_solve_triangular"] = solved;
     table["convolution"] = [](const Call& c) { return convolution(c, 4, 3, 5, 8); };
     table["_convolution"] = [](const Call& c) { return convolution(c, 4, 3, 5, 8); };
     table["cudnn_convolution"] = [](const Call& c) { return convolution(c, 2, 3, 4, 5); };

@@ -59,7 +59,11 @@ void reductions_operators(Formulas& table) {
     table["multinomial"] = reduce<3, 9, 8>;
     table["topk"] = reduce<1, 9>;
     table["_assert_async"] = reduce<0>;
-    table["nll_loss_forward"] = reduce<1, 9>;
+    table["nansum"] = reduce<1>;
+    table["aminmax"] = reduce<2>;
+    table["median"] = reduce<1>;
+    table["kthvalue"] = reduce<1, 9>;
+    table["trace"] = reduce<0, 9>;
 }
 
 }  // namespace roofline::analyze
