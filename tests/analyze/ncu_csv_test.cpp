@@ -251,5 +251,31 @@ TEST(KernelName, IsWhatPeopleWouldSay) {
     EXPECT_EQ(spoken_kernel_name("<<<((("), "<<<(((");
 }
 
+// Recorded with the command of docs/tracing.md, all defaults: a LayerNorm, two linear layers and a GELU of 200 rows.
+// The products need 2 x 200 x 1024 x 4096 FLOPs each; tiles of 104 rows reach 208, tiles of 40 in pairs 240, and whole
+// tiles are what tensor cores do: 2 x (208 + 240) x 1024 x 4096. Clocks in the file: 1.352 to 1.629 GHz of 1.98.
+TEST(NcuCsv, DefaultsOfTheToolAreSeenInItsData) {
+    auto input = open_input(ROOFLINE_SOURCE_DIR "/tests/analyze/data/block_ncu_defaults.csv.gz");
+    ASSERT_TRUE(input) << input.error().text;
+    const auto analysis = analyze(*input, {});
+    ASSERT_TRUE(analysis) << analysis.error().text;
+    EXPECT_EQ(std::llround(analysis->kernel_time.value * 1e9), 2'080 + 5'888 + 8'768 + 4'000 + 13'664);
+    EXPECT_THAT(analysis->memory_notes, Contains(HasSubstr("clocks were held down")));
+    EXPECT_THAT(analysis->memory_notes, Contains(HasSubstr("1.35 GHz to 1.63 GHz")));
+    double products = 0.0;
+    for (const Record& record : analysis->account.stages.at(0).records) {
+        if (record.name.starts_with("nvjet")) products += record.work.flops.value;
+    }
+    EXPECT_NEAR(products / (2.0 * (208.0 + 240.0) * 1024.0 * 4096.0), 1.0, 0.01);
+}
+
+// The tool was stopped before it wrote a table.
+TEST(NcuCsv, WordsOfTheToolAloneAreNoProfile) {
+    Input input = Input::from_memory("kernels.csv", "==PROF== Connected to process 1485 (/usr/bin/python3)\n");
+    const auto analysis = analyze(input, {});
+    ASSERT_FALSE(analysis);
+    EXPECT_THAT(analysis.error().text, HasSubstr("was the profiler stopped before it ended?"));
+}
+
 }  // namespace
 }  // namespace roofline::analyze

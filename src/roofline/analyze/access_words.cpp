@@ -13,10 +13,13 @@ std::string gigahertz(double hertz) {
     return fmt::format("{:.2f} GHz", hertz / 1e9);
 }
 
-/// Nsight Compute holds the clock at the device's base unless it is told not to: then no two launches differ.
+/// Nsight Compute holds the clock near the device's base unless it is told not to: then no two launches differ, or,
+/// where short and heavy ones do, none comes near what the device allows. A clock left alone gets there sooner or
+/// later.
 std::string clock_words(const std::vector<Counters>& launches) {
     constexpr double steady = 0.015;       // a held clock varies by less
     constexpr double near_highest = 0.97;  // of what the device allows: nothing was held down
+    constexpr double far_below = 0.9;      // of it, by every launch: held down, however it varies
     double least = 0.0;
     double most = 0.0;
     double limit = 0.0;
@@ -42,6 +45,14 @@ std::string clock_words(const std::vector<Counters>& launches) {
             "long as in a run at the highest clock, and their percentages read low by as much; --clock-control none "
             "leaves the clock alone",
             gigahertz(mean), counted, allowed, limit / mean);
+    }
+    if (!held && most < far_below * limit) {
+        return fmt::format(
+            "clocks were held down, as Nsight Compute does unless told otherwise: {} to {}, {} on average over the "
+            "time{}. Kernels bound by compute or cache take up to {:.2f} times as long as in a run at the highest "
+            "clock, "
+            "and their percentages read low by as much; --clock-control none leaves the clock alone",
+            gigahertz(least), gigahertz(most), gigahertz(mean), allowed, limit / mean);
     }
     if (held && limit == 0.0) {
         return fmt::format(

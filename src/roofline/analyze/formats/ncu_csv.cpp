@@ -301,8 +301,10 @@ class Reader {
             auto line = rows_.next_line();
             if (!line) return std::unexpected(line.error());
             if (!*line)
-                return fail(fmt::format("{}: found no header (\"ID\",...,\"Kernel Name\",...) of Nsight Compute's CSV",
-                                        input_.name()));
+                return fail(
+                    fmt::format("{}: found no header (\"ID\",...,\"Kernel Name\",...) of Nsight Compute's CSV: "
+                                "was the profiler stopped before it ended?",
+                                input_.name()));
             if (!is_header(**line)) continue;
             if (line->value().starts_with("\xEF\xBB\xBF")) line->value().erase(0, 3);
             Input memory = Input::from_memory(input_.name(), std::move(**line));
@@ -424,6 +426,8 @@ class Reader {
 };
 
 bool recognises(std::string_view first) {
+    // The tool's own words, and no table yet: it was stopped before it wrote one.
+    if (first.starts_with("==PROF==")) return true;
     while (!first.empty()) {
         const std::size_t end = first.find('\n');
         if (is_header(first.substr(0, end))) return true;
