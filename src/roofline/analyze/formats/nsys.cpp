@@ -10,9 +10,15 @@
 //   (TARGET_INFO_CUDA_GPU in old ones)
 //
 // Exports leave out tables of what was not traced, and columns came over the years. No shapes: FLOPs and bytes need
-// --model. SQLite is loaded when such a file is met.
+// --model. SQLite is loaded when such a file is met; it wants a file it can move about in, so what comes compressed or
+// from a pipe is written to a temporary one first.
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -142,13 +148,61 @@ void read_host(File& file, Timeline& timeline) {
     }
 }
 
+/// A file that is gone when it is no longer needed.
+class Temporary {
+  public:
+    Temporary() {
+        const char* asked = std::getenv("TMPDIR");
+        for (const char* folder : {asked, "/var/tmp", "/tmp"}) {
+            if (folder == nullptr || *folder == '\0' || file_ >= 0) continue;
+            path_ = std::string(folder) + "/roofline-XXXXXX";
+            file_ = ::mkstemp(path_.data());
+        }
+    }
+    Temporary(const Temporary&) = delete;
+    Temporary& operator=(const Temporary&) = delete;
+    ~Temporary() {
+        if (file_ < 0) return;
+        ::close(file_);
+        ::unlink(path_.c_str());
+    }
+    const std::string& path() const { return path_; }
+
+    Result<void> take(Input& input) {
+        std::vector<char> room(std::size_t{1} << 20U);
+        while (true) {
+            const auto count = input.read(room);
+            if (!count) return std::unexpected(count.error());
+            if (*count == 0) return {};
+            for (std::size_t written = 0; written < *count;) {
+                const auto now = ::write(file_, room.data() + written, *count - written);
+                if (now <= 0)
+                    return fail(
+                        fmt::format("{}: a database that must be unpacked to a temporary file, and there is no "
+                                    "room for it (TMPDIR says where)",
+                                    input.name()));
+                written += static_cast<std::size_t>(now);
+            }
+        }
+    }
+
+  private:
+    std::string path_;
+    int file_ = -1;
+};
+
 Result<Analysis> read(Input& input, const Options& options) {
-    if (input.path().empty())
-        return fail(fmt::format("{}: a database must be a plain file: unpack it first", input.name()));
+    std::optional<Temporary> unpacked;
+    std::string path = input.path();
+    if (path.empty()) {
+        unpacked.emplace();
+        if (auto taken = unpacked->take(input); !taken) return std::unexpected(taken.error());
+        path = unpacked->path();
+    }
     const auto library = Library::load();
     if (!library) return std::unexpected(library.error());
     sqlite::Database* database = nullptr;
-    if (library->open_v2(input.path().c_str(), &database, sqlite::open_to_read, nullptr) != sqlite::ok) {
+    if (library->open_v2(path.c_str(), &database, sqlite::open_to_read, nullptr) != sqlite::ok) {
         library->close(database);
         return fail(fmt::format("{}: SQLite cannot open it", input.name()));
     }
