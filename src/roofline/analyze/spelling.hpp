@@ -1,4 +1,5 @@
-// How the parts of an answer are spelt, as plain text or as Markdown.
+// Tables, headings and lines of an analysis as text or Markdown. On a terminal they keep to its width: lines are
+// broken, and tables leave out what can be spared.
 #pragma once
 
 #include <string>
@@ -8,18 +9,11 @@
 
 namespace roofline::analyze {
 
-inline std::string spelt(const render::Table& table, const TextOptions& options) {
-    return options.markdown ? render::as_markdown(table) + "\n" : render::as_text(table, "  ");
-}
+std::string spelt(render::Table table, const TextOptions& options);
+std::string line(const std::string& text, const TextOptions& options);
 
 inline std::string heading(const std::string& title, const TextOptions& options) {
     return options.markdown ? "## " + title + "\n\n" : title + "\n";
-}
-
-inline std::string line(const std::string& text, const TextOptions& options) {
-    if (!options.markdown) return "  " + text + "\n";
-    const std::size_t begin = text.find_first_not_of(' ');  // what is indented belongs to the line above
-    return (begin > 0 && begin != std::string::npos ? "  - " + text.substr(begin) : "- " + text) + "\n";
 }
 
 }  // namespace roofline::analyze

@@ -69,6 +69,32 @@ bool is_inferred(const Analysis& analysis, const std::string& name) {
     return std::find(analysis.inferred.begin(), analysis.inferred.end(), name) != analysis.inferred.end();
 }
 
+/// The bytes that an intensity is told by: those of memory; of what never leaves the chip, those there.
+Bytes counted_by(const Work& work) {
+    return work.at(Level::memory).value > 0.0 ? work.at(Level::memory) : work.at(Level::cache);
+}
+
+/// Benchmarks time whole steps: what their operators need is the model's word, and no time stands beside it.
+bool is_timed(const AccountStage& stage) {
+    return std::any_of(stage.records.begin(), stage.records.end(),
+                       [](const Record& record) { return measured(record).value > 0.0; });
+}
+
+Table needs_table(const AccountStage& stage, const Analysis& analysis) {
+    Table table;
+    table.columns = {{"operator", Align::left}, {"x"}, {"FLOPs"}, {"memory"}, {"on chip"}, {"FLOP/B"}, {"limit"}};
+    for (const Record& record : stage.records) {
+        const Bytes links = record.work.at(Level::peer) + record.work.at(Level::host) + record.work.at(Level::network);
+        table.rows.push_back({shortened(record.name, 58), counted(record.count), render::flops(record.work.flops),
+                              render::bytes(record.work.at(Level::memory) + links),
+                              render::bytes(record.work.at(Level::cache)),
+                              render::intensity(intensity(record.work.flops, counted_by(record.work))),
+                              render::time(record.times.limit)});
+    }
+    if (!analysis.device_known) table.drop("limit");
+    return table;
+}
+
 Table record_table(const AccountStage& stage, const Analysis& analysis, const TextOptions& options, Record* rest) {
     Table table;
     table.columns = {{options.by == "record" ? "operator" : options.by, Align::left},
@@ -98,19 +124,19 @@ Table record_table(const AccountStage& stage, const Analysis& analysis, const Te
         const bool explained = record.kind != Kind::unattributed && record.kind != Kind::idle;
         const Bytes links = record.work.at(Level::peer) + record.work.at(Level::host) + record.work.at(Level::network);
         const Bytes memory = record.work.at(Level::memory) + links;
-        table.rows.push_back(
-            {shortened(record.name, 58) + (is_inferred(analysis, record.name) ? " ~" : ""),
-             record.kind == Kind::idle ? "" : counted(record.count), render::time(measured(record)),
-             render::percent(share(measured(record), wall)), explained ? render::flops(record.work.flops) : "",
-             explained ? render::bytes(memory) : "", explained ? render::bytes(record.work.at(Level::cache)) : "",
-             explained ? render::intensity(intensity(record.work.flops, record.work.at(Level::memory))) : "",
-             record.kind == Kind::idle           ? "waiting"
-             : record.kind == Kind::unattributed ? "unknown"
-             : analysis.device_known             ? std::string(held_by(record, roofs))
-                                                 : "-",
-             explained ? of(record.times.limit, measured(record)) : "",
-             explained ? of(record.times.attainable, measured(record)) : "",
-             explained && analysis.device_known ? render::time(headroom(record)) : ""});
+        table.rows.push_back({shortened(record.name, 58) + (is_inferred(analysis, record.name) ? " ~" : ""),
+                              record.kind == Kind::idle ? "" : counted(record.count), render::time(measured(record)),
+                              render::percent(share(measured(record), wall)),
+                              explained ? render::flops(record.work.flops) : "", explained ? render::bytes(memory) : "",
+                              explained ? render::bytes(record.work.at(Level::cache)) : "",
+                              explained ? render::intensity(intensity(record.work.flops, counted_by(record.work))) : "",
+                              record.kind == Kind::idle           ? "waiting"
+                              : record.kind == Kind::unattributed ? "unknown"
+                              : analysis.device_known             ? std::string(held_by(record, roofs))
+                                                                  : "-",
+                              explained ? of(record.times.limit, measured(record)) : "",
+                              explained ? of(record.times.attainable, measured(record)) : "",
+                              explained && analysis.device_known ? render::time(headroom(record)) : ""});
     }
     if (!analysis.device_known) {
         for (const char* column : {"bound", "of limit", "of attainable", "could win"}) table.drop(column);
@@ -295,7 +321,7 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
     std::string text = options.markdown ? "# " + account.title + "\n\n" : account.title + "\n";
     text += line(
         fmt::format("{}, {} events{}", analysis.format, render::grouped(analysis.events),
-                    analysis.layers > 0.0 ? fmt::format(", a layer that repeats {:.0f} times", analysis.layers) : ""),
+                    analysis.layers > 1.0 ? fmt::format(", a layer that repeats {:.0f} times", analysis.layers) : ""),
         options);
     text +=
         line(fmt::format("device    {}{}", account.device.title.empty() ? account.device.name : account.device.title,
@@ -331,7 +357,9 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
         text += heading("stages, each step on average", options);
         text += spelt(stage_table(analysis), options) + "\n";
     }
-    if (analysis.steps.size() > 1) {
+    const bool any_kernels = std::any_of(analysis.steps.begin(), analysis.steps.end(),
+                                         [](const StepTime& step) { return step.kernels > 0.0; });
+    if (analysis.steps.size() > 1 && any_kernels) {
         text += heading("steps", options);
         text += spelt(step_table(analysis, options.top), options);
         if (options.top > 0 && analysis.steps.size() > options.top)
@@ -343,17 +371,22 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const AccountStage& stage = stages[i];
         if (!wanted(stage, options) || stage.records.empty()) continue;
-        text += heading(
-            fmt::format("{}, {} a step", stage.name, render::time(stage.times.measured.value_or(Seconds{}))), options);
+        const bool of_steps = stage.name != "outside steps" && !analysis.steps.empty();
+        text += heading(fmt::format("{}, {}{}", stage.name, render::time(stage.times.measured.value_or(Seconds{})),
+                                    !is_timed(stage) ? " a step; what its operators need"
+                                    : of_steps       ? " a step"
+                                                     : ""),
+                        options);
         Record rest;
         rest.count = 0.0;
-        text += spelt(record_table(stage, analysis, options, &rest), options);
+        const bool timed = is_timed(stage);
+        text += spelt(timed ? record_table(stage, analysis, options, &rest) : needs_table(stage, analysis), options);
         if (rest.count > 0.0) {
             text += line(fmt::format("and {:.0f} more of {} together ({} to win); --top 0 shows all", rest.count,
                                      render::time(measured(rest)), render::time(rest.times.limit)),
                          options);
         }
-        text += line(group_line(account.stages[i]), options);
+        if (timed) text += line(group_line(account.stages[i]), options);
         if (i < analysis.time_went.size()) text += line(went_line(analysis.time_went[i]), options);
         if (!analysis.counted_bytes) text += line(roles_line(stage), options);
         if (!analysis.inferred.empty()) text += line("~ FLOPs and bytes are the model's, not the file's", options);

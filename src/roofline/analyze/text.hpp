@@ -14,6 +14,7 @@ struct TextOptions {
     std::string stage;          // only stages whose name begins with it; empty: all
     std::size_t top = 20;       // rows of a table; zero: all
     bool markdown = false;
+    std::size_t columns = 0;  // of the terminal that it is for; zero: it is for none
 };
 
 std::string analysis_text(const Analysis& analysis, const TextOptions& options);

@@ -14,6 +14,7 @@
 #include "roofline/analyze/text.hpp"
 #include "roofline/ask/execution_options.hpp"
 #include "roofline/ask/scenario_options.hpp"
+#include "roofline/cli/colour_options.hpp"
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/form.hpp"
 #include "roofline/cli/load.hpp"
@@ -156,8 +157,10 @@ Result<int> run(const Options& options, const std::string& command) {
         analyses.push_back(std::move(*result));
     }
     analyze::compare_ranks(analyses);
+    const bool on_terminal = options.output.file.empty() && ::isatty(STDOUT_FILENO) == 1;
     const analyze::TextOptions how{options.by, options.stage, static_cast<std::size_t>(*top),
-                                   options.output.format == "md"};
+                                   options.output.format == "md",
+                                   on_terminal ? static_cast<std::size_t>(terminal_columns()) : 0};
     if (!options.stage.empty()) {
         std::string known;
         bool any = false;
