@@ -36,6 +36,18 @@ TEST_F(CompareVerb, AReportAgainstItselfIsTheSameEverywhere) {
     EXPECT_THAT(answer.out, HasSubstr("nothing that counts is worse"));
 }
 
+TEST_F(CompareVerb, TracesStandSideBySideAsTheyWereRecorded) {
+    const std::string trace = ROOFLINE_SOURCE_DIR "/tests/analyze/data/opt_fp16.json.gz";
+    const Answer same = run({"compare", trace, trace, "--fail-above", "0%"});
+    EXPECT_EQ(same.exit_code, 0) << same.err;
+    EXPECT_THAT(same.out, HasSubstr("layers.attention.core"));
+    EXPECT_THAT(same.out, ::testing::Not(HasSubstr("worse (")));
+    // Against a prediction of something else, whose steps have no pauses.
+    const Answer other = run({"compare", trace, predicted("a.json", {"gpt2", "h200-sxm"})});
+    EXPECT_EQ(other.exit_code, 0) << other.err;
+    EXPECT_THAT(other.out, HasSubstr("vanished"));
+}
+
 TEST_F(CompareVerb, ASlowerMemoryFailsAboveThePercentageAskedFor) {
     const std::string before = predicted("a.json", {"gpt2", "l40s"});
     const std::string after = predicted("b.json", {"gpt2", "l40s", "--set", "memory.bandwidth=0.5x"});

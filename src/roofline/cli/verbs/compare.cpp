@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/analyze/format.hpp"
 #include "roofline/cli/compare_text.hpp"
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/load.hpp"
@@ -39,10 +40,17 @@ Result<void> load_one(const std::string& typed, Loaded& loaded) {
         if (!device) {
             return fail(
                 fmt::format("{}: no such file, and no device of that name; expected a report (--format json of "
-                            "predict, bench or analyze) or a device",
+                            "predict, bench or analyze), a trace or a device",
                             typed));
         }
         loaded.devices.push_back(std::move(*device));
+        return {};
+    }
+    // What a profiler recorded is analysed first: two traces stand side by side as they are.
+    if (auto input = analyze::open_input(typed); input && analyze::recognise(*input)) {
+        auto analysis = analyze::analyze(*input, {});
+        if (!analysis) return std::unexpected(analysis.error());
+        loaded.accounts.push_back(std::move(analysis->account));
         return {};
     }
     constexpr std::size_t largest = std::size_t{256} << 20U;
