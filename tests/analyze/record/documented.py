@@ -36,20 +36,20 @@ def pytorch(snippet):
 
 def onnx_runtime(snippet):
     import numpy
-    import onnx
+    import onnx.parser
     import onnxruntime
-    from onnx import TensorProto, helper
     rng = numpy.random.default_rng(0)
-    up = helper.make_tensor("up", TensorProto.FLOAT, [256, 1024], rng.standard_normal(256 * 1024).astype("float32"))
-    down = helper.make_tensor("down", TensorProto.FLOAT, [1024, 256], rng.standard_normal(1024 * 256).astype("float32"))
-    nodes = [helper.make_node("MatMul", ["x", "up"], ["a"]), helper.make_node("Relu", ["a"], ["b"]),
-             helper.make_node("MatMul", ["b", "down"], ["c"]), helper.make_node("Add", ["c", "x"], ["d"]),
-             helper.make_node("Softmax", ["d"], ["y"], axis=-1)]
-    graph = helper.make_graph(nodes, "block", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 50, 256])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 50, 256])], [up, down])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 17]>
+        block (float[3,50,256] x, float[256,1024] up, float[1024,256] down) => (float[3,50,256] y) {
+            a = MatMul(x, up)
+            b = Relu(a)
+            c = MatMul(b, down)
+            d = Add(c, x)
+            y = Softmax(d)
+        }""")
     onnx.save(model, "model.onnx")
-    inputs = {"x": rng.standard_normal((3, 50, 256)).astype("float32")}
+    sizes = {"x": (3, 50, 256), "up": (256, 1024), "down": (1024, 256)}
+    inputs = {name: rng.standard_normal(size).astype("float32") for name, size in sizes.items()}
     exec(snippet, {"onnxruntime": onnxruntime, "inputs": inputs})
     print("onnxruntime", onnxruntime.__version__)
 
