@@ -55,6 +55,8 @@ TEST(Deployments, ThatAreImpossibleAreRefusedWithWhatWorks) {
     expect_refused(predict({"--tp", "8", "--devices", "4"}), "needs 8");
     expect_refused({"predict", "mixtral-8x7b", "h100-sxm", "--tp", "16", "--enable-expert-parallel"},
                    "expert parallelism can be 1, 2, 4, 8");
+    expect_refused(predict({"--tp", "4", "--ep", "4"}), "llama-3.1-8b has no experts to spread, so it can only be 1");
+    expect_refused(predict({"--dp", "4", "--enable-expert-parallel"}), "has no experts to spread");
     expect_refused(predict({"--overlap", "2"}), "a share from 0 to 1");
     expect_refused(predict({"--expert-imbalance", "0.5"}), "1 to 1000");
     expect_refused(predict({"--dispatch-dtype", "fp7"}), "--dispatch-dtype");

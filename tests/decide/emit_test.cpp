@@ -104,6 +104,17 @@ TEST(Emit, TrtllmPutsWhatHasNoFlagIntoAFile) {
     EXPECT_FALSE(emit("trtllm", {groups_of_two}).has_value());
 }
 
+TEST(Emit, SequencesThatDevicesShareAreSaidAsEachEngineSaysIt) {
+    Server server = dense();
+    server.replicas = 1;
+    server.deployment = {.tensor = 2, .context = 4};
+    EXPECT_NE(emit("vllm", {server})->find("--tensor-parallel-size 2 \\\n  --prefill-context-parallel-size 4 \\\n"),
+              std::string::npos);
+    // Of SGLang's eight tensor ranks, every four share a sequence.
+    EXPECT_NE(emit("sglang", {server})->find("--tp-size 8 \\\n  --attn-cp-size 4 \\\n"), std::string::npos);
+    EXPECT_NE(emit("trtllm", {server})->find("--tp_size 2 \\\n  --cp_size 4 \\\n"), std::string::npos);
+}
+
 TEST(Emit, PoolsApartAreStartedApart) {
     Server first = dense();
     first.part = Part::prompts;

@@ -79,11 +79,40 @@ TEST(Plan, TriesEveryBatchWhileSmallThenFourToTheOctave) {
 TEST(Plan, CutsOverAllDegreesAndSpreadsExpertsWhereThereAreAny) {
     const Device device = *io::builtin_device("h100-sxm");
     std::set<std::string> dense;
-    for (const auto& way : ways_to_cut(device, 4, 32, false)) dense.insert(describe(way));
+    for (const auto& way : ways_to_cut(device, 4, {.layers = 32})) dense.insert(describe(way));
     EXPECT_EQ(dense, (std::set<std::string>{"one device", "TP2", "TP3", "TP4", "PP2", "TP2 x PP2", "PP3", "PP4"}));
     std::set<std::string> experts;
-    for (const auto& way : ways_to_cut(device, 2, 32, true)) experts.insert(describe(way));
+    for (const auto& way : ways_to_cut(device, 2, {.layers = 32, .experts = true})) experts.insert(describe(way));
     EXPECT_EQ(experts, (std::set<std::string>{"one device", "TP2", "TP2, EP2", "attention DP2, EP2", "PP2"}));
+}
+
+TEST(Plan, SharesSequencesThatAreLongEnough) {
+    const Device device = *io::builtin_device("h100-sxm");
+    const auto ways = [&](double tokens, bool experts) {
+        std::set<std::string> names;
+        for (const auto& way : ways_to_cut(device, 4, {.layers = 2, .experts = experts, .tokens = tokens}))
+            if (way.context > 1.0) names.insert(describe(way));
+        return names;
+    };
+    // A device has 4,096 tokens of a sequence at least: two from 8,192 on, three from 12,288.
+    EXPECT_EQ(ways(8191, false), std::set<std::string>{});
+    EXPECT_EQ(ways(8192, false), (std::set<std::string>{"CP2", "TP2 x CP2", "CP2 x PP2"}));
+    EXPECT_EQ(ways(12288, true), (std::set<std::string>{"CP2", "CP3", "TP2 x CP2", "TP2 x CP2, EP2", "CP2 x PP2"}));
+}
+
+TEST(Plan, SharesLongSequencesWhereThatIsSooner) {
+    // With 8 key-value heads, 16 tensor ranks keep every head twice. Two halves of the context keep nothing twice.
+    auto question = question_of("llama-3.1-70b", {offer_of("h200-sxm", 16)});
+    question.model.workload.prompt = 100'000.0;
+    question.model.workload.generate = 500.0;
+    question.may_disaggregate = false;
+    question.aim = Aim::latency;
+    const auto answer = plan(question);
+    ASSERT_TRUE(answer.has_value());
+    const Counts& counts = answer->counts;
+    EXPECT_EQ(counts.candidates, counts.impossible + counts.not_fitting + counts.beaten_early + counts.priced);
+    EXPECT_TRUE(std::any_of(answer->front.begin(), answer->front.end(),
+                            [](const Deploy& deploy) { return deploy.main.layout.deployment.context > 1.0; }));
 }
 
 TEST(Plan, WhatGuessesTakesTimeAndMemory) {

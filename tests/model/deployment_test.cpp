@@ -191,6 +191,10 @@ TEST(Deployment, DevicesThatShareAContextSplitPromptAndCache) {
     EXPECT_EQ(2 * kv_bytes_per_token(half), kv_bytes_per_token(whole));
     // Keys and values of all 1024 tokens are gathered: 2 x 8 x 128 x 2 B each.
     EXPECT_DOUBLE_EQ(value(find(half, "layers.attention.kv_all_gather")->message_bytes, half, prompt), 1024 * 4096.0);
+    // So are those of earlier chunks, half of which lie with the other: 3,000 and 500 new ones.
+    const Step chunk = {{Phase::prefill, 1.0, 500.0, 3000.0, 0.0}};
+    EXPECT_DOUBLE_EQ(value(find(half, "layers.attention.kv_all_gather")->message_bytes, half, chunk), 3500 * 4096.0);
+    EXPECT_EQ(value(find(half, "layers.attention.kv_all_gather")->message_bytes, half, token), 0.0);
 }
 
 TEST(Deployment, LayersAreDealtEvenlyToStages) {

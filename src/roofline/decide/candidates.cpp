@@ -8,6 +8,9 @@ namespace {
 
 // Accelerators are sold eight to a node, unless their link says otherwise.
 constexpr double most_stages = 16.0;
+// P1: a device that shares a sequence has at least so many tokens of it. With fewer, its products have too few rows to
+// gain, and its part of the cache is small beside what every device holds of the weights.
+constexpr double least_shared_tokens = 4096.0;
 
 /// 1, 2, 3, 4, 6, 8, 12 ...: what heads and layers are usually divided by.
 std::vector<double> degrees(double most) {
@@ -97,26 +100,31 @@ std::vector<double> batch_grid(double most) {
 }
 
 bool has_experts(const predict::Setup& setup) {
-    if (!setup.architecture) return false;
-    const model::Lowered lowered = model::lower(*setup.architecture, predict::plan_types(setup));
-    return std::any_of(lowered.operators.begin(), lowered.operators.end(),
-                       [](const model::Operator& op) { return op.role == model::Role::expert_gate_up; });
+    return setup.architecture && model::has_experts(*setup.architecture);
 }
 
-std::vector<model::Deployment> ways_to_cut(const Device& device, double count, double layers, bool experts) {
+std::vector<model::Deployment> ways_to_cut(const Device& device, double count, const Cuttable& what) {
     const double node = node_size(device);
     std::vector<model::Deployment> ways;
     const auto add = [&](model::Deployment way) {
         if (way.replica_devices() > node) way.node = node;
         ways.push_back(way);
     };
-    for (const double pipeline : degrees(std::min({count, layers, most_stages}))) {
+    for (const double pipeline : degrees(std::min({count, what.layers, most_stages}))) {
         for (const double tensor : degrees(std::floor(count / pipeline))) {
             add({.tensor = tensor, .pipeline = pipeline});
-            if (!experts) continue;
-            for (const double groups : degrees(std::floor(count / pipeline / tensor))) {
-                if (tensor * groups == 1.0) continue;
-                add({.tensor = tensor, .groups = groups, .experts = tensor * groups, .pipeline = pipeline});
+            const double left = std::floor(count / pipeline / tensor);
+            if (what.experts) {
+                for (const double groups : degrees(left)) {
+                    if (tensor * groups == 1.0) continue;
+                    add({.tensor = tensor, .groups = groups, .experts = tensor * groups, .pipeline = pipeline});
+                }
+            }
+            for (const double context : degrees(std::min(left, std::floor(what.tokens / least_shared_tokens)))) {
+                if (context == 1.0) continue;
+                add({.tensor = tensor, .context = context, .pipeline = pipeline});
+                if (what.experts && tensor > 1.0)
+                    add({.tensor = tensor, .context = context, .experts = tensor, .pipeline = pipeline});
             }
         }
     }

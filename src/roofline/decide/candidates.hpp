@@ -99,8 +99,15 @@ struct Passed {
 /// The batches of one scheduler that are tried, at most `most`: every one while small, then 4 to the octave.
 std::vector<double> batch_grid(double most);
 
-/// Ways to cut one replica over at most `count` devices. `experts`: the model has experts, which can be spread.
-std::vector<model::Deployment> ways_to_cut(const Device& device, double count, double layers, bool experts);
+/// What decides how a model can be cut at all.
+struct Cuttable {
+    double layers = 1.0;
+    bool experts = false;  // the model has experts, which can be spread
+    double tokens = 0.0;   // of a sequence, prompt and output: long ones can be shared by devices
+};
+
+/// Ways to cut one replica over at most `count` devices.
+std::vector<model::Deployment> ways_to_cut(const Device& device, double count, const Cuttable& what);
 
 /// True if any layer has routed experts.
 bool has_experts(const predict::Setup& setup);

@@ -19,12 +19,13 @@ class Search {
         : question_(question), prompt_(question.model.workload.prompt), output_(question.model.workload.generate) {}
 
     Found run() {
-        const double layers =
-            question_.model.architecture ? static_cast<double>(question_.model.architecture->layers.size()) : 1.0;
-        const bool experts = has_experts(question_.model);
+        const predict::Setup& model = question_.model;
+        const Cuttable what{.layers = model.architecture ? static_cast<double>(model.architecture->layers.size()) : 1.0,
+                            .experts = has_experts(model),
+                            .tokens = model.workload.cached + prompt_ + output_};
         const Choices& choices = question_.choices;
         for (std::size_t offer = 0; offer < choices.offers.size(); ++offer) {
-            const auto ways = ways_to_cut(choices.offers[offer].device, choices.offers[offer].count, layers, experts);
+            const auto ways = ways_to_cut(choices.offers[offer].device, choices.offers[offer].count, what);
             for (std::size_t types = 0; types < choices.types.size(); ++types) {
                 const std::size_t first = found_.layouts.size();
                 for (const model::Deployment& way : ways) {

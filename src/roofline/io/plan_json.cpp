@@ -18,6 +18,7 @@ void write_fleet(JsonText& json, const Fleet& fleet, const PlanQuestion& questio
     json.add("replicas", whole(fleet.replicas));
     json.add("tensor_parallel", whole(cut.tensor));
     json.add("pipeline_parallel", whole(cut.pipeline));
+    json.add("context_parallel", whole(cut.context));
     json.add("attention_groups", whole(cut.groups));
     json.add("expert_parallel", whole(cut.experts));
     json.add("weight_dtype", fleet.weight_types);

@@ -28,6 +28,8 @@ class Block {
     virtual std::string describe() const = 0;
     /// The same block as one device of a deployment holds it; what cannot be shared evenly is refused.
     virtual Result<BlockPtr> on_rank(const Deployment& deployment) const = 0;
+    /// Whether there are experts that could be spread over devices.
+    virtual bool has_experts() const { return false; }
 };
 
 struct LayerKind {

@@ -76,7 +76,16 @@ std::vector<LayerRange> pipeline_ranges(std::size_t layers, double stages) {
     return ranges;
 }
 
+bool has_experts(const Architecture& model) {
+    return std::any_of(model.kinds.begin(), model.kinds.end(),
+                       [](const LayerKind& kind) { return kind.ffn && kind.ffn->has_experts(); });
+}
+
 Result<Architecture> on_rank(const Architecture& whole, const Deployment& deployment) {
+    if (deployment.experts > 1.0 && !has_experts(whole)) {
+        return fail("expert parallelism of " + whole_number(deployment.experts) + ": " + whole.name +
+                    " has no experts to spread, so it can only be 1");
+    }
     const auto layers = static_cast<double>(whole.layers.size());
     if (deployment.pipeline > layers) {
         return fail("pipeline parallelism of " + whole_number(deployment.pipeline) + " is more than the " +

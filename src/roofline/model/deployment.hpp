@@ -65,6 +65,9 @@ struct LayerRange {
 /// Layers as evenly as they go, the first stages taking one more.
 std::vector<LayerRange> pipeline_ranges(std::size_t layers, double stages);
 
+/// Whether any layer has experts that could be spread.
+bool has_experts(const Architecture& model);
+
 /// The model as one device of a deployment sees it: fewer heads, narrower matrices, fewer experts and rows of the
 /// vocabulary. What cannot be cut so is refused, with the values that work.
 Result<Architecture> on_rank(const Architecture& whole, const Deployment& deployment);

@@ -174,6 +174,7 @@ export interface PlanPool {
     replicas: number;
     tensor_parallel: number;
     pipeline_parallel: number;
+    context_parallel: number;
     attention_groups: number;
     expert_parallel: number;
     weight_dtype: string;

@@ -25,6 +25,10 @@ Result<std::string> sglang_emit(const std::vector<Server>& servers) {
         } else if (copies_are_ranks && server.replicas > 1.0) {
             number("--dp-size", server.replicas);
         }
+        if (deployment.context > 1.0) {
+            number("--attn-cp-size", deployment.context);
+            words.insert(words.end(), {"--enable-prefill-cp", "--cp-strategy", "zigzag"});
+        }
         if (deployment.experts > 1.0) number("--ep-size", deployment.experts);
         number("--max-running-requests", server.sequences);
         number("--chunked-prefill-size", server.step_tokens * deployment.groups);

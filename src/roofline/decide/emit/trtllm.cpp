@@ -41,7 +41,8 @@ Result<std::string> trtllm_emit(const std::vector<Server>& servers) {
         const auto number = [&](const char* flag, double value) {
             words.insert(words.end(), {flag, fmt::format("{:.0f}", value)});
         };
-        number("--tp_size", deployment.stage_devices());
+        number("--tp_size", deployment.tensor * deployment.groups);
+        if (deployment.context > 1.0) number("--cp_size", deployment.context);
         if (deployment.pipeline > 1.0) number("--pp_size", deployment.pipeline);
         if (deployment.experts > 1.0) number("--ep_size", deployment.experts);
         number("--max_batch_size", server.sequences_of_a_group());

@@ -1,6 +1,7 @@
 // vLLM: `vllm serve`, flags as of 0.10 and later. A scheduler belongs to a data-parallel rank, so its limits are those
 // of an attention group. Copies of a dense model are data-parallel ranks too; those of a model with experts would share
-// them, so they are started by themselves.
+// them, so they are started by themselves. Prefill context parallelism, newer than the rest, adds devices to the tensor
+// ranks, and its ranks share the cache too.
 #include <fmt/format.h>
 
 #include "roofline/decide/emit.hpp"
@@ -20,6 +21,7 @@ Result<std::string> vllm_emit(const std::vector<Server>& servers) {
         };
         number("--tensor-parallel-size", deployment.tensor);
         if (deployment.pipeline > 1.0) number("--pipeline-parallel-size", deployment.pipeline);
+        if (deployment.context > 1.0) number("--prefill-context-parallel-size", deployment.context);
         if (ranks > 1.0) number("--data-parallel-size", ranks);
         if (deployment.experts > 1.0) words.emplace_back("--enable-expert-parallel");
         number("--max-num-seqs", server.sequences_of_a_group());

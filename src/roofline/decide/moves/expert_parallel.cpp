@@ -10,12 +10,6 @@
 namespace roofline::decide {
 namespace {
 
-bool has_experts(const model::Architecture& architecture) {
-    return std::any_of(architecture.kinds.begin(), architecture.kinds.end(), [](const model::LayerKind& kind) {
-        return dynamic_cast<const model::Moe*>(kind.ffn.get()) != nullptr;
-    });
-}
-
 Variant over(double ranks, bool attend_apart, const Surroundings& around) {
     return {.name = attend_apart ? fmt::format("experts over {:g} devices, attention apart", ranks)
                                  : fmt::format("experts over {:g} devices", ranks),
@@ -41,7 +35,7 @@ Variant over(double ranks, bool attend_apart, const Surroundings& around) {
 std::vector<Variant> variants(const Question& question) {
     const std::string name = "expert parallelism";
     const auto& architecture = question.asked.setup.architecture;
-    if (!architecture || !has_experts(*architecture)) return {not_here(name, "the model has no experts")};
+    if (!architecture || !model::has_experts(*architecture)) return {not_here(name, "the model has no experts")};
     const model::Deployment& now = question.asked.setup.deployment();
     const double there = question.around.most_devices * now.expert_ranks() / now.devices();
     const double ranks = now.expert_ranks() > 1.0 ? now.expert_ranks() : std::min(8.0, there);

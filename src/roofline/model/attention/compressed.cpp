@@ -69,7 +69,7 @@ void Compressed::lower(Lowering& to) const {
         to.keep("pooled", entry, Reach::pooled(s.ratio), waiting);
     }
     if (s.indexer) lower_indexer(to, *s.indexer);
-    share_context(to, entry, to.stream_bytes(query));
+    share_context(to, window, entry, to.stream_bytes(query));
 
     Operator& core = to.core({.reach = window,
                               .heads = s.heads,

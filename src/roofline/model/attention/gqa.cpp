@@ -62,7 +62,8 @@ void Gqa::lower_output(Lowering& to) const {
 
 void Gqa::lower(Lowering& to) const {
     lower_inputs(to);
-    share_context(to, to.types().kv_bytes(entry_elements()), to.stream_bytes(shape_.heads * shape_.values()));
+    share_context(to, shape_.reach, to.types().kv_bytes(entry_elements()),
+                  to.stream_bytes(shape_.heads * shape_.values()));
     lower_core(to, shape_.reach);
     lower_output(to);
 }

@@ -58,7 +58,7 @@ void Mla::lower(Lowering& to) const {
     to.cache_write("kv_write", latent, entry, rows);
     to.keep("kv", entry, Reach::full());
     if (s.indexer) lower_indexer(to, *s.indexer);
-    share_context(to, entry, to.stream_bytes(s.heads * s.kv_rank));
+    share_context(to, Reach::full(), entry, to.stream_bytes(s.heads * s.kv_rank));
 
     // Who goes which way. Sparse attention picks keys per query, so it works on the latent, except for prompts so short
     // that nothing would be left out.

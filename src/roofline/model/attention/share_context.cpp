@@ -4,11 +4,10 @@
 
 namespace roofline::model {
 
-void share_context(Lowering& to, double entry_bytes, double output_bytes) {
+void share_context(Lowering& to, const Reach& reach, double entry_bytes, double output_bytes) {
     const RankGroup ranks = to.deployment().context_group();
-    // The gathered whole is that of all devices' tokens: as many times this one's.
-    to.communicate("kv_all_gather", Collective::all_gather, ranks, entry_bytes * ranks.ranks,
-                   to.tokens(Who::prefill()));
+    if (ranks.ranks <= 1.0) return;
+    to.communicate("kv_all_gather", Collective::all_gather, ranks, entry_bytes, to.keys(reach, Who::prefill()));
     to.communicate("merge", Collective::all_reduce, ranks, output_bytes, to.tokens(Who::decode()));
 }
 

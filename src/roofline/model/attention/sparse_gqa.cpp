@@ -9,7 +9,8 @@ namespace roofline::model {
 void SparseGqa::lower(Lowering& to) const {
     lower_inputs(to);
     lower_indexer(to, indexer_);
-    share_context(to, to.types().kv_bytes(entry_elements()), to.stream_bytes(shape().heads * shape().values()));
+    share_context(to, Reach::full(), to.types().kv_bytes(entry_elements()),
+                  to.stream_bytes(shape().heads * shape().values()));
     lower_core(to, Reach::best(chosen_tokens_, block_));
     lower_output(to);
 }

@@ -27,6 +27,7 @@ class Moe final : public Block {
     void lower(Lowering& lowering) const override;
     std::string describe() const override;
     Result<BlockPtr> on_rank(const Deployment& deployment) const override;
+    bool has_experts() const override { return true; }
 
   private:
     MoeShape shape_;
