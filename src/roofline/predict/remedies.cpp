@@ -135,9 +135,20 @@ class Search {
             found_.back().moved = Bytes(missing);
             if (link != nullptr) found_.back().added = Bytes(missing) / BytesPerSecond(link->value);
         };
-        offer(Kind::offload_weights, "weights on the host",
-              layer_weight_bytes(question_.lowered) - weight_bytes_on_host(question_.lowered));
-        offer(Kind::offload_kv, "KV cache on the host", now_.kv.value);
+        // As --offload-weights and --offload-kv take it: the share of all, in hundredths and enough.
+        const auto share = [&](double there, double all) {
+            const double hundredths = std::min(std::ceil(100.0 * (there + missing) / all), 100.0);
+            const std::string digits = whole(hundredths);
+            return hundredths == 100.0 ? std::string("1") : (hundredths < 10.0 ? "0.0" : "0.") + digits;
+        };
+        const double weights = layer_weight_bytes(question_.lowered);
+        const double on_host = weight_bytes_on_host(question_.lowered);
+        offer(Kind::offload_weights, "weights on the host (--offload-weights " + share(on_host, weights) + ")",
+              weights - on_host);
+        const double here = 1.0 - question_.lowered.host_kv;
+        const double cache = here > 0.0 ? now_.kv.value / here : 0.0;
+        offer(Kind::offload_kv, "KV cache on the host (--offload-kv " + share(cache - now_.kv.value, cache) + ")",
+              now_.kv.value);
     }
 
     std::vector<Remedy> found() && { return std::move(found_); }

@@ -120,9 +120,12 @@ std::string block(const char* title, const Deploy& deploy, const Plan& plan, con
     if (deploy.prefill) {
         text += fmt::format("  hands on  the KV cache of a prompt in {}\n", seconds(performance.transfer));
     }
-    text +=
-        fmt::format("  costs     {} an hour, {} per million output tokens{}\n", per_hour(deploy.cost_per_hour, plan),
-                    money(deploy.merits.cost, plan), question.targets.requests ? " at the rate asked for" : "");
+    const bool overloaded = deploy.served && deploy.served->overloaded;
+    const char* sold = !question.targets.requests ? ""
+                       : overloaded               ? " of what it can serve"
+                                                  : " at the rate asked for";
+    text += fmt::format("  costs     {} an hour, {} per million output tokens{}\n",
+                        per_hour(deploy.cost_per_hour, plan), money(deploy.merits.cost, plan), sold);
     text += fmt::format(
         "  limited   decoding by {}, prompts by {}{}; {}\n", name(deploy.decode_bound), name(deploy.prefill_bound),
         deploy.prefill ? "" : fmt::format(" ({} of the time)", percent(deploy.prefill_share)), held_by(deploy));
