@@ -24,6 +24,23 @@ TEST(Sensitivity, DecodingOneSequenceOwesNothingToComputeAndMostToMemory) {
     EXPECT_GT(*find_resource(rows, "memory.bandwidth")->elasticity, 0.7);
 }
 
+TEST(Sensitivity, HasARowForEveryTypeThatWorksAndForTheCache) {
+    // DeepSeek V3 multiplies weights in fp8 and attends in bf16. What an L2 gives is measured, not published.
+    const Candidate asked = question("deepseek-v3", "h200-sxm");
+    const auto score = decide::score(asked);
+    ASSERT_TRUE(score);
+    const auto rows = decide::sensitivities(asked, *score, Goal::ttft);
+    const decide::Sensitivity* all = find_resource(rows, "compute");
+    const decide::Sensitivity* fp8 = find_resource(rows, "compute.fp8");
+    const decide::Sensitivity* bf16 = find_resource(rows, "compute.bf16");
+    const decide::Sensitivity* cache = find_resource(rows, "cache.bandwidth");
+    ASSERT_TRUE(all && fp8 && bf16 && cache);
+    EXPECT_GT(fp8->doubled, 1.0);
+    EXPECT_GT(bf16->doubled, 1.0);
+    EXPECT_GE(all->doubled, std::max(fp8->doubled, bf16->doubled));
+    EXPECT_EQ(cache->resource.amount, asked.setup.device.ceilings.at("cache.bandwidth").value);
+}
+
 TEST(Sensitivity, PromptsOweMostToCompute) {
     const auto rows = rows_of(question("llama-3.1-8b", "h100-sxm"), Goal::ttft);
     EXPECT_GT(find_resource(rows, "compute")->doubled, 1.4);

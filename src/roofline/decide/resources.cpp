@@ -60,8 +60,7 @@ std::shared_ptr<const Calibration> with_less_lost_time(const std::shared_ptr<con
 
 /// A measured ceiling moves with the figure it is a part of, as under --set.
 void scale_figure(std::optional<Figure>& figure, Device& device, const std::string& ceiling, double factor) {
-    if (!figure) return;
-    figure->value *= factor;
+    if (figure) figure->value *= factor;
     if (const auto found = device.ceilings.find(ceiling); found != device.ceilings.end()) found->second.value *= factor;
 }
 
@@ -90,33 +89,35 @@ std::string title_of(Level level, const MemoryLevel& entry, bool bandwidth) {
 
 }  // namespace
 
-std::vector<Resource> resources_of(const Candidate& candidate, DType main_type) {
+std::vector<Resource> resources_of(const Candidate& candidate, std::span<const DType> types) {
     const Device& device = candidate.setup.device;
     std::vector<Resource> result;
     const auto amount_of = [](const std::optional<Figure>& figure) {
         return figure ? std::optional(figure->value) : std::nullopt;
     };
-    const std::string type(name(main_type));
-    result.push_back(
-        {.kind = ResourceKind::compute,
-         .name = "compute." + type,
-         .title = "compute in " + type,
-         .type = main_type,
-         .amount = amount_of(device.rate(Engine::matrix, main_type) ? device.rate(Engine::matrix, main_type)
-                                                                    : device.rate(Engine::vector, main_type))});
+    for (const DType type : types) {
+        const auto& matrix = device.rate(Engine::matrix, type);
+        result.push_back({.kind = ResourceKind::compute,
+                          .name = "compute." + std::string(name(type)),
+                          .title = "compute in " + std::string(name(type)),
+                          .type = type,
+                          .amount = amount_of(matrix ? matrix : device.rate(Engine::vector, type))});
+    }
     result.push_back(
         {.kind = ResourceKind::compute, .name = "compute", .title = "all compute", .type = {}, .amount = {}});
     for (const Level level : all_levels) {
         const auto& entry = device.level(level);
         if (!entry) continue;
         const std::string where(name(level));
-        if (entry->bandwidth) {
+        // What nobody publishes may have been measured: a cache's bandwidth mostly is.
+        const auto ceiling = device.ceilings.find(where + ".bandwidth");
+        if (entry->bandwidth || ceiling != device.ceilings.end()) {
             result.push_back({.kind = ResourceKind::bandwidth,
                               .name = where + ".bandwidth",
                               .title = title_of(level, *entry, true),
                               .type = {},
                               .level = level,
-                              .amount = amount_of(entry->bandwidth)});
+                              .amount = entry->bandwidth ? entry->bandwidth->value : ceiling->second.value});
         }
         if (entry->capacity && (level == Level::memory || level == Level::cache)) {
             result.push_back({.kind = ResourceKind::capacity,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ struct Resource {
     std::optional<double> amount;  // in base units, where it is a figure of the device
 };
 
-/// All that the device has; `main_type` names the one that does most of the work.
-std::vector<Resource> resources_of(const Candidate& candidate, DType main_type);
+/// All that the device has; of its compute, the types that do the work.
+std::vector<Resource> resources_of(const Candidate& candidate, std::span<const DType> types);
 
 /// So many times as much of it; of time lost, so many times less.
 void scale(Candidate& candidate, const Resource& resource, double factor);

@@ -56,9 +56,9 @@ Sensitivity memory_capacity(const Candidate& asked, const Resource& resource, Go
 
 }  // namespace
 
-DType main_type(const Candidate& asked, const Score& score, Goal goal) {
+std::vector<DType> working_types(const Candidate& asked, const Score& score, Goal goal) {
     auto scenario = predict::realise(asked.setup);
-    if (!scenario) return DType::bf16;
+    if (!scenario) return {DType::bf16};
     const bool decode = goal == Goal::tpot || (goal != Goal::ttft && score.mostly_decode);
     const predict::Replica replica(*scenario);
     std::vector<predict::OperatorTime> times(replica.whole().size());
@@ -70,13 +70,18 @@ DType main_type(const Candidate& asked, const Score& score, Goal goal) {
         const DType type = replica.whole().type(i);
         seconds[index(type)] += times[i].flops * replica.whole().limit().flop_cost(Engine::matrix, type);
     }
-    const auto most = std::max_element(seconds.begin(), seconds.end());
-    return *most > 0.0 ? static_cast<DType>(most - seconds.begin()) : DType::bf16;
+    std::vector<DType> types;
+    for (std::size_t i = 0; i < dtype_count; ++i) {
+        if (seconds[i] > 0.0) types.push_back(static_cast<DType>(i));
+    }
+    std::stable_sort(types.begin(), types.end(),
+                     [&](DType a, DType b) { return seconds[index(a)] > seconds[index(b)]; });
+    return types.empty() ? std::vector{DType::bf16} : types;
 }
 
 std::vector<Sensitivity> sensitivities(const Candidate& asked, const Score& score, Goal goal) {
     std::vector<Sensitivity> result;
-    for (const Resource& resource : resources_of(asked, main_type(asked, score, goal))) {
+    for (const Resource& resource : resources_of(asked, working_types(asked, score, goal))) {
         if (resource.kind == ResourceKind::capacity && resource.level == Level::memory) {
             result.push_back(memory_capacity(asked, resource, goal));
             continue;

@@ -20,7 +20,7 @@ struct Sensitivity {
 /// D4. Capacity counts through the largest batch it holds, under goals that a batch helps.
 std::vector<Sensitivity> sensitivities(const Candidate& asked, const Score& score, Goal goal);
 
-/// The number type that most of the compute time of the stage a goal looks at is spent in.
-DType main_type(const Candidate& asked, const Score& score, Goal goal);
+/// The number types that the stage a goal looks at multiplies in, the one with most of the compute time first.
+std::vector<DType> working_types(const Candidate& asked, const Score& score, Goal goal);
 
 }  // namespace roofline::decide
