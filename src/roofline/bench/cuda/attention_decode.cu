@@ -104,7 +104,7 @@ __global__ __launch_bounds__(Warps * 32) void bulk_decode_kernel(Attention a) {
     let_next_start();
 
     const auto fetch = [&](int first, int stage) {
-        if (lane != 0 || first >= end) return;
+        if (first >= end || !elected()) return;
         const auto bytes = static_cast<std::uint32_t>(min(unit, end - first) * Warp::row_bytes);
         const std::size_t from = static_cast<std::size_t>(first) * Warp::row_bytes;
         const std::uint32_t to = ring + static_cast<std::uint32_t>(stage * 2 * unit_bytes);

@@ -1,12 +1,12 @@
 // A warp of decode attention over an fp8 cache on Hopper, in fp16: the hardware turns two e4m3 into two fp16 by one
-// instruction, and every e4m3 is an fp16. (Its tensor cores take e4m3 too, but mma.sync compiles to the same conversions, of
-// both operands.) To bf16 and tf32, as attention_warp.cuh has it, takes about seven instructions for two values, more than
-// the memory leaves time for.
+// instruction, and every e4m3 is an fp16. (Its tensor cores take e4m3 too, but mma.sync compiles to the same
+// conversions, of both operands.) To bf16 and tf32, as attention_warp.cuh has it, takes about seven instructions for
+// two values, more than the memory leaves time for.
 //
-// Scores are Q K^T (m16n8k16) with the group's heads as rows; queries are scaled by a power of two, so that those of a head
-// are fp16 without loss down to 2^-14 of the largest. The output is V^T P^T with heads as columns: a lane must hold the
-// weights of its head for keys 2c and 2c+1 of two times eight keys, and has them; of these four keys it reads 16 bytes of
-// values each, and pairs the bytes of two keys before it converts them.
+// Scores are Q K^T (m16n8k16) with the group's heads as rows; queries are scaled by a power of two, so that those of a
+// head are fp16 without loss down to 2^-14 of the largest. The output is V^T P^T with heads as columns: a lane must
+// hold the weights of its head for keys 2c and 2c+1 of two times eight keys, and has them; of these four keys it reads
+// 16 bytes of values each, and pairs the bytes of two keys before it converts them.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -16,22 +16,6 @@
 #include "roofline/bench/cuda/digits.cuh"
 
 namespace roofline::cuda::kernels {
-
-/// sum += a b for a 16 x 16 and b 16 x 8 in fp16.
-__device__ inline void mma_fp16(float (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2, std::uint32_t a3,
-                                std::uint32_t b0, std::uint32_t b1) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-
-/// Two e4m3, the bytes of a half of a word, as a pair of fp16.
-__device__ inline std::uint32_t fp16_pair(std::uint32_t bytes, int half) {
-    const __half2_raw pair =
-        __nv_cvt_fp8x2_to_halfraw2(static_cast<__nv_fp8x2_storage_t>(bytes >> (16 * half)), __NV_E4M3);
-    return static_cast<std::uint32_t>(pair.x) | static_cast<std::uint32_t>(pair.y) << 16;
-}
 
 __device__ inline std::uint32_t fp16_pair(float first, float second) {
     const __half2 pair = __floats2half2_rn(first, second);

@@ -15,8 +15,8 @@ constexpr int most_splits = 96;
 constexpr float log2_e = 1.4426950408889634f;
 constexpr float nothing = -1e30f;  // a score that is no key's: finite, so that differences of two are numbers
 
-/// Heads: tiles of 8 query heads. Dimension: of a head. Cache: says how many values a lane takes of 16 bytes, and which of
-/// them an output belongs to.
+/// Heads: tiles of 8 query heads. Dimension: of a head. Cache: says how many values a lane takes of 16 bytes, and which
+/// of them an output belongs to.
 template <class Cache, int Dimension, int Heads>
 struct DecodeState {
     static constexpr int row_bytes = Dimension * 16 / Cache::values;
@@ -41,8 +41,8 @@ struct DecodeState {
         }
     }
 
-    /// Scores of 8 Steps keys, of which `inside` count, become weights relative to the highest score so far. A lane has the
-    /// scores of its head with keys 2c and 2c+1 of each eight.
+    /// Scores of 8 Steps keys, of which `inside` count, become weights relative to the highest score so far. A lane has
+    /// the scores of its head with keys 2c and 2c+1 of each eight.
     template <int Steps>
     __device__ void weigh(float (&scores)[Steps][2], int tile, int inside, float to_exponent) {
         const int corner = static_cast<int>(threadIdx.x) % 4;
@@ -84,13 +84,15 @@ struct DecodeState {
         }
     }
 
+    static constexpr int pitch = Dimension + 4;  // of a head's sums in shared memory
+
     /// Shared memory that `end` needs.
     static constexpr int shared_bytes(int warps) {
-        return std::max(warps * 8 * Heads * (Dimension + 3), 2 * 8 * Heads * most_splits) *
-               static_cast<int>(sizeof(float));
+        return warps * 8 * Heads * (pitch + 2) * static_cast<int>(sizeof(float));
     }
 
-    /// Puts the warps' results together, and at last those of the splits. `shared` is free for use by all warps.
+    /// Puts the warps' results together, and at last those of the splits. `shared` is free for use by all warps. Four
+    /// dimensions at a time: what is waited for here, nothing else hides.
     template <int Warps>
     __device__ void end(const Attention& a, float* shared) const {
         const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -101,8 +103,8 @@ struct DecodeState {
         const int sequence = static_cast<int>(blockIdx.y) / a.kv_heads;
         const int kv_head = static_cast<int>(blockIdx.y) % a.kv_heads;
         // Warps' results side by side in shared memory, [warp][head][dimension], then merged.
-        float* sums = shared;                                         // [Warps][8 Heads][Dimension + 1]
-        float* peaks = shared + Warps * 8 * Heads * (Dimension + 1);  // [Warps][8 Heads]
+        float* sums = shared;                               // [Warps][8 Heads][pitch]
+        float* peaks = shared + Warps * 8 * Heads * pitch;  // [Warps][8 Heads]
         float* totals = peaks + Warps * 8 * Heads;
 #pragma unroll
         for (int tile = 0; tile < Heads; ++tile) {
@@ -114,80 +116,115 @@ struct DecodeState {
                 totals[warp * 8 * Heads + 8 * tile + quad] = sum;
             }
 #pragma unroll
-            for (int i = 0; i < value_loads * Cache::words; ++i) {
+            for (int i = 0; i < value_loads * Cache::words; i += 2) {
 #pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    const int head = 8 * tile + 2 * corner + j % 2;
-                    const int dimension = (i / Cache::words) * 8 * Cache::values + quad * Cache::values +
-                                          Cache::element(i % Cache::words, j / 2);
-                    sums[(warp * 8 * Heads + head) * (Dimension + 1) + dimension] = output[tile][i][j];
+                for (int which = 0; which < 2; ++which) {
+                    // Two pairs are four dimensions that lie together, in an order of the format's own.
+                    float four[4];
+#pragma unroll
+                    for (int j = 0; j < 4; ++j) {
+                        four[Cache::element((i + j / 2) % Cache::words, j % 2) % 4] =
+                            output[tile][i + j / 2][which + 2 * (j % 2)];
+                    }
+                    const int head = 8 * tile + 2 * corner + which;
+                    const int dimension =
+                        i / Cache::words * 8 * Cache::values + quad * Cache::values + 2 * (i % Cache::words);
+                    *reinterpret_cast<float4*>(sums + (warp * 8 * Heads + head) * pitch + dimension) =
+                        make_float4(four[0], four[1], four[2], four[3]);
                 }
             }
         }
         __syncthreads();
-        auto* result = static_cast<__nv_bfloat16*>(a.output) +
-                       (static_cast<std::size_t>(sequence) * a.query_heads + kv_head * group) * Dimension;
-        const std::size_t part_stride = Dimension + 2;
-        float* parts = a.parts + static_cast<std::size_t>(blockIdx.y) * group * a.splits * part_stride;
-        for (int i = static_cast<int>(threadIdx.x); i < group * Dimension; i += Warps * 32) {
-            const int head = i / Dimension;
-            const int dimension = i % Dimension;
+        const auto heads_before = static_cast<std::size_t>(sequence) * a.query_heads + kv_head * group;
+        auto* result = static_cast<__nv_bfloat16*>(a.output) + heads_before * Dimension;
+        // [head of a sequence][split][dimension], and behind them all the highest scores and totals, [head][split].
+        auto* parts = reinterpret_cast<float4*>(a.parts) + heads_before * a.splits * (Dimension / 4);
+        auto* statistics =
+            reinterpret_cast<float2*>(reinterpret_cast<float4*>(a.parts) +
+                                      static_cast<std::size_t>(a.batch) * a.query_heads * a.splits * (Dimension / 4)) +
+            heads_before * a.splits;
+        const int fours = group * Dimension / 4;
+        const auto write = [&](int four, const float4& sum, float factor) {
+            __nv_bfloat162 pairs[2] = {__floats2bfloat162_rn(sum.x * factor, sum.y * factor),
+                                       __floats2bfloat162_rn(sum.z * factor, sum.w * factor)};
+            *reinterpret_cast<uint2*>(result + 4 * four) = reinterpret_cast<const uint2&>(pairs);
+        };
+        for (int i = static_cast<int>(threadIdx.x); i < fours; i += Warps * 32) {
+            const int head = i / (Dimension / 4);
+            const int four = i % (Dimension / 4);
             float peak = nothing;
 #pragma unroll
             for (int j = 0; j < Warps; ++j) peak = fmaxf(peak, peaks[j * 8 * Heads + head]);
-            float sum = 0.0f;
+            float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
             float weight = 0.0f;
 #pragma unroll
             for (int j = 0; j < Warps; ++j) {
                 const float factor = exp2f(peaks[j * 8 * Heads + head] - peak);
-                sum += factor * sums[(j * 8 * Heads + head) * (Dimension + 1) + dimension];
+                add(sum, factor, *reinterpret_cast<const float4*>(sums + (j * 8 * Heads + head) * pitch + 4 * four));
                 weight += factor * totals[j * 8 * Heads + head];
             }
             if (a.splits == 1) {
-                result[i] = __float2bfloat16_rn(a.value_scale * sum / weight);
+                write(i, sum, a.value_scale / weight);
             } else {
-                float* part = parts + (static_cast<std::size_t>(head) * a.splits + blockIdx.x) * part_stride;
-                part[dimension] = sum;
-                if (dimension == 0) part[Dimension] = peak, part[Dimension + 1] = weight;
+                const int part = head * a.splits + static_cast<int>(blockIdx.x);
+                parts[static_cast<std::size_t>(part) * (Dimension / 4) + four] = sum;
+                if (four == 0) statistics[part] = make_float2(peak, weight);
             }
         }
         if (a.splits == 1) return;
 
         // The last block of a head's splits to arrive puts the parts together.
         __shared__ bool last;
-        __threadfence();
         __syncthreads();
         if (threadIdx.x == 0) {
+            __threadfence();
             last = atomicAdd(&a.tickets[blockIdx.y], 1u) + 1 == static_cast<unsigned>(a.splits);
             if (last) a.tickets[blockIdx.y] = 0;
+            __threadfence();
         }
         __syncthreads();
         if (!last) return;
-        __threadfence();
-        for (int i = static_cast<int>(threadIdx.x); i < group * a.splits; i += Warps * 32) {
-            // Peaks and totals of all parts, as far as shared memory has room for them (see launch).
-            const float* part = parts + static_cast<std::size_t>(i) * part_stride + Dimension;
-            shared[2 * i] = __ldcg(part);
-            shared[2 * i + 1] = __ldcg(part + 1);
-        }
-        __syncthreads();
-        for (int i = static_cast<int>(threadIdx.x); i < group * Dimension; i += Warps * 32) {
-            const int head = i / Dimension;
-            const int dimension = i % Dimension;
-            const float* statistics = shared + 2 * head * a.splits;
+        for (int i = static_cast<int>(threadIdx.x); i < fours; i += Warps * 32) {
+            const int head = i / (Dimension / 4);
+            const int four = i % (Dimension / 4);
             float peak = nothing;
-            for (int j = 0; j < a.splits; ++j) peak = fmaxf(peak, statistics[2 * j]);
-            const float* column = parts + static_cast<std::size_t>(head) * a.splits * part_stride + dimension;
-            float sum = 0.0f;
+            float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
             float weight = 0.0f;
-#pragma unroll 8
-            for (int j = 0; j < a.splits; ++j) {
-                const float factor = exp2f(statistics[2 * j] - peak);
-                sum += factor * __ldcg(column + static_cast<std::size_t>(j) * part_stride);
-                weight += factor * statistics[2 * j + 1];
+            constexpr int together = 8;  // parts on their way
+            for (int first = 0; first < a.splits; first += together) {
+                float2 known[together];
+                float4 part[together];
+#pragma unroll
+                for (int j = 0; j < together; ++j) {
+                    const int at = head * a.splits + min(first + j, a.splits - 1);
+                    known[j] = __ldcg(statistics + at);
+                    part[j] = __ldcg(parts + static_cast<std::size_t>(at) * (Dimension / 4) + four);
+                    if (first + j >= a.splits) known[j].x = nothing, known[j].y = 0.0f;
+                }
+                float raised = peak;
+#pragma unroll
+                for (int j = 0; j < together; ++j) raised = fmaxf(raised, known[j].x);
+                const float before = exp2f(peak - raised);
+                sum = make_float4(sum.x * before, sum.y * before, sum.z * before, sum.w * before);
+                weight *= before;
+                peak = raised;
+#pragma unroll
+                for (int j = 0; j < together; ++j) {
+                    const float factor = first + j < a.splits ? exp2f(known[j].x - peak) : 0.0f;
+                    add(sum, factor, part[j]);
+                    weight += factor * known[j].y;
+                }
             }
-            result[i] = __float2bfloat16_rn(a.value_scale * sum / weight);
+            write(i, sum, a.value_scale / weight);
         }
+    }
+
+  private:
+    __device__ static void add(float4& sum, float factor, const float4& other) {
+        sum.x += factor * other.x;
+        sum.y += factor * other.y;
+        sum.z += factor * other.z;
+        sum.w += factor * other.w;
     }
 };
 

@@ -26,6 +26,19 @@ __device__ inline void barrier_arrive(std::uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+/// Arrives once `value` is known, which it does not otherwise use.
+__device__ inline void barrier_arrive_after(std::uint32_t barrier, std::uint32_t value) {
+    asm volatile(
+        "{\n"
+        ".reg .b32 known;\n"
+        "and.b32 known, %1, 0;\n"
+        "add.u32 known, known, %0;\n"
+        "mbarrier.arrive.shared::cta.b64 _, [known];\n"
+        "}" ::"r"(barrier),
+        "r"(value)
+        : "memory");
+}
+
 /// Arrives, and makes the barrier wait for so many bytes more.
 __device__ inline void barrier_expect(std::uint32_t barrier, std::uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
@@ -45,11 +58,54 @@ __device__ inline void barrier_wait(std::uint32_t barrier, std::uint32_t parity)
         : "memory");
 }
 
+/// True for one lane of a warp that is together. The compiler must know that it is one: then a copy's operands are
+/// uniform registers, and a copy an instruction. Under any other condition it is a loop over lanes, of about 80 cycles
+/// each.
+__device__ inline bool elected() {
+    std::uint32_t one = 0;
+    asm volatile(
+        "{\n"
+        ".reg .pred one;\n"
+        "elect.sync _|one, 0xFFFFFFFF;\n"
+        "selp.u32 %0, 1, 0, one;\n"
+        "}"
+        : "=r"(one));
+    return one != 0;
+}
+
+/// Which slot of a ring is next, and what its barrier's parity then is.
+struct Turns {
+    int slots;
+    int index = 0;
+    std::uint32_t parity = 0;
+    __device__ explicit Turns(int some) : slots(some) {}
+    __device__ void advance() {
+        if (++index == slots) index = 0, parity ^= 1;
+    }
+};
+
 /// Copies a multiple of 16 bytes; both ends are multiples of 16.
 __device__ inline void bulk_copy(std::uint32_t to, const void* from, std::uint32_t bytes, std::uint32_t barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
                  "l"(from), "r"(bytes), "r"(barrier)
                  : "memory");
+}
+
+/// For `bulk_copy_once`.
+__device__ inline std::uint64_t read_once_policy() {
+    std::uint64_t policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+/// The same for what nobody will read again soon: it leaves the L2 before other lines do.
+__device__ inline void bulk_copy_once(std::uint32_t to, const void* from, std::uint32_t bytes, std::uint32_t barrier,
+                                      std::uint64_t policy) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::
+            "r"(to),
+        "l"(from), "r"(bytes), "r"(barrier), "l"(policy)
+        : "memory");
 }
 
 __device__ inline uint4 shared_read(std::uint32_t from) {

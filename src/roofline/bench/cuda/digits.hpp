@@ -1,12 +1,10 @@
-// Activations as sums of two eight-bit digits, so that weights of eight bits or fewer meet them on the tensor cores as
+// Activations as sums of two eight-bit digits, so that whole numbers of eight bits or fewer meet them on the tensor cores as
 // they are and never become bf16. A tensor instruction multiplies weights by eight columns; one row of activations
 // would leave seven of them empty, so its second digit costs nothing.
 //
 // Values of a group are scaled by one power of two, taken from the largest of them, and cut:
-//   integers  q = round(x 2^(13-e)), 2^e the power of two in the largest: 15 bits; q = 128 high + low, low in 0..127.
-//             What is lost is at most 2^-14 of 2^e; a bf16 within 2^6 of the largest is exact.
-//   e4m3      high is x 2^(7-e) rounded to e4m3, low 16 times what that left: a bf16 has 8 significant bits and an e4m3
-//             4, so their sum is exact down to 2^-13 of the largest.
+//   q = round(x 2^(13-e)), 2^e the power of two in the largest: 15 bits; q = 128 high + low, low in 0..127.
+//   What is lost is at most 2^-14 of 2^e; a bf16 within 2^6 of the largest is exact.
 #pragma once
 
 #include <cstdint>

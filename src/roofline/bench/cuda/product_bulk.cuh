@@ -56,26 +56,34 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
         if (++stage == Stages) stage = 0, parity ^= 1;
     };
     if (warp == Warps) {
+        const std::uint64_t policy = read_once_policy();
         for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += static_cast<int>(gridDim.x)) {
             for (int segment = 0; segment < segments; ++segment) {
                 barrier_wait(empty + stage * 8, parity ^ 1);
                 const int bytes = min(Segment, row_bytes - segment * Segment);
-                if (lane == 0) barrier_expect(full + stage * 8, static_cast<std::uint32_t>(bytes * Shape::rows));
-                __syncwarp();
-                for (int i = lane; i < Shape::rows; i += 32) {
-                    const int row = min(tile * Shape::rows + i, product.n - 1);
-                    if constexpr (Weights::grouped) {  // their scales, into the L2 by the time they are asked for
+                if constexpr (Weights::grouped) {  // scales, into the L2 by the time they are asked for
+                    for (int i = lane; i < Shape::rows; i += 32) {
+                        const int row = min(tile * Shape::rows + i, product.n - 1);
                         asm volatile("prefetch.global.L2 [%0];" ::"l"(
                             static_cast<const __nv_bfloat16*>(product.scales) +
                             static_cast<std::size_t>(row) * static_cast<std::size_t>(chunks) +
                             segment * (Segment / 64)));
                     }
-                    bulk_copy(ring + static_cast<std::uint32_t>((stage * Shape::rows + i) * Shape::pitch),
-                              static_cast<const std::uint8_t*>(product.weights) +
-                                  static_cast<std::size_t>(row) * static_cast<std::size_t>(row_bytes) +
-                                  segment * Segment,
-                              static_cast<std::uint32_t>(bytes), full + stage * 8);
                 }
+                __syncwarp();
+                if (elected()) {
+                    barrier_expect(full + stage * 8, static_cast<std::uint32_t>(bytes * Shape::rows));
+#pragma unroll
+                    for (int i = 0; i < Shape::rows; ++i) {
+                        bulk_copy_once(ring + static_cast<std::uint32_t>((stage * Shape::rows + i) * Shape::pitch),
+                                       static_cast<const std::uint8_t*>(product.weights) +
+                                           static_cast<std::size_t>(min(tile * Shape::rows + i, product.n - 1)) *
+                                               static_cast<std::size_t>(row_bytes) +
+                                           segment * Segment,
+                                       static_cast<std::uint32_t>(bytes), full + stage * 8, policy);
+                    }
+                }
+                __syncwarp();
                 advance();
             }
         }

@@ -1,12 +1,17 @@
-// The product of product.cuh for weights of eight or four bits and few rows of activations, on Hopper: activations become
-// pairs of eight-bit digits (digits.hpp), so that a byte of weights is an operand of the tensor cores as it lies in memory,
-// and eight nibbles are by three operations. A kernel that unpacks to bf16 spends 11 on them, and then waits for itself
+// The product of product.cuh for weights of eight or four bits and few rows of activations, on Hopper: activations are
+// put into a form in which weights meet them on the tensor cores as they lie in memory, or nearly so. For integers that
+// is a pair of eight-bit digits (digits.hpp): a byte of weights is an operand as it is, and eight nibbles are by three
+// operations. For fp8 it is fp16 under a power of two shared by 64 of them: the hardware turns two weights into fp16 by
+// one instruction. A kernel that unpacks to bf16 spends 11 operations on eight nibbles, and then waits for itself
 // instead of for memory.
 //
-// One or two blocks a multiprocessor stay for the whole product. One of a block's warps copies segments of 16 rows of weights (and
-// their scales) into a ring; the others cut the activations into digits while the first segments are on their way, then
-// share each segment's inner dimension: a quad of lanes takes 64 bytes of a row (a chunk) at a time. Digits share a unit
-// within a chunk, where sums are whole numbers; across chunks they are added in fp32.
+// One or two blocks a multiprocessor stay for the whole product. Its warps wait for memory, and never for each other:
+// - one copies segments of 16 rows of weights (and their scales) into a ring;
+// - most of them put the activations into their form while the first segments are on their way, then share each
+// segment's
+//   inner dimension: a quad of lanes takes 64 bytes of a row (a chunk) at a time. Activations share a unit within a
+//   chunk; across chunks sums are fp32;
+// - one adds up the others' sums when a tile of 16 rows is done, and writes the results.
 #pragma once
 
 #include <algorithm>
@@ -23,95 +28,132 @@ namespace roofline::cuda::kernels {
 __device__ inline void mma_int8(int (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2, std::uint32_t a3,
                                 std::uint32_t b0, std::uint32_t b1) {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+        : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-/// Sums of whole numbers begin at the bits of 1.5 x 2^23: as a float, that plus the sum, which stays below 2^22
-/// (64 bytes or 128 nibbles, each times a digit: 2^21 at most).
-struct IntegerSums {
+/// Activations as two columns of digits. Sums of whole numbers begin at the bits of 1.5 x 2^23: as a float, that plus
+/// the sum, which stays below 2^22 (64 bytes or 128 nibbles, each times a digit: 2^21 at most).
+struct DigitColumns {
+    static constexpr int columns = 2;  // a row of activations
+    static constexpr int sums = 2;     // that a lane keeps: of its two rows of weights, for one row of activations
     using Sum = int;
-    using Cut = IntegerDigits;
     static constexpr Sum start = 0x4B400000;
+    static constexpr int unit_less = IntegerDigits::unit;
+    __device__ static int activation(int tile, int corner, int /*sum*/) { return 4 * tile + corner; }
+    __device__ static constexpr int below(int sum) { return sum; }  // whether it is of the lower row of weights
     __device__ static float value(Sum sum) { return __int_as_float(sum) - 12582912.0f; }
+    __device__ static float of(const Sum (&sum)[4], int index) {
+        return value(sum[2 * index]) + IntegerDigits::low_weight * value(sum[2 * index + 1]);
+    }
     __device__ static void multiply(Sum (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
                                     std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
         mma_int8(sum, a0, a1, a2, a3, b0, b1);
     }
-};
-
-/// Bytes are operands as they are.
-struct WholeBytes : InOrder {
-    static constexpr int values = 16;  // in 16 bytes
-    static constexpr bool grouped = false;
-    static constexpr float factor = 1.0f;  // what an operand must be multiplied by to be the weight
-    __device__ static void operands(const uint4& packed, std::uint32_t (&words)[4]) {
-        words[0] = packed.x, words[1] = packed.y, words[2] = packed.z, words[3] = packed.w;
+    /// Puts eight activations of `row`, from the `rest`th on of those that a lane in this corner takes of the chunk.
+    template <class Weights>
+    __device__ static void put(std::uint8_t* chunk, const uint4& eight, int power, int row, int all_columns, int corner,
+                               int rest) {
+        const EightDigits cut = cut_eight<Weights>(eight, power);
+        std::uint8_t* to = chunk + (rest / 16 * all_columns + 2 * row) * 64 + corner * 16 + rest % 16;
+        *reinterpret_cast<uint2*>(to) = cut.high;
+        *reinterpret_cast<uint2*>(to + 64) = cut.low;
     }
 };
 
-struct Int8Digits : WholeBytes, IntegerSums {};
-
-/// Sums run over 64 products: tensor cores that multiply e4m3 keep about 14 bits of them. (Hopper's have no such
-/// instruction outside of its warp groups; the compiler makes it of conversions to fp16.)
-struct Fp8Digits : WholeBytes {
+/// Activations as fp16, a column each.
+struct HalfColumns {
+    static constexpr int columns = 1;
+    static constexpr int sums = 4;
     using Sum = float;
-    using Cut = E4m3Digits;
     static constexpr Sum start = 0.0f;
-    __device__ static float value(Sum sum) { return sum; }
+    static constexpr int unit_less = 0;
+    __device__ static int activation(int tile, int corner, int sum) { return 8 * tile + 2 * corner + sum % 2; }
+    __device__ static constexpr int below(int sum) { return sum / 2; }
+    __device__ static float of(const Sum (&sum)[4], int index) { return sum[index]; }
     __device__ static void multiply(Sum (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
                                     std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
-        mma_fp8(sum, a0, a1, a2, a3, b0, b1);
+        mma_fp16(sum, a0, a1, a2, a3, b0, b1);
+    }
+    template <class Weights>
+    __device__ static void put(std::uint8_t* chunk, const uint4& eight, int power, int row, int all_columns, int corner,
+                               int rest) {
+        *reinterpret_cast<uint4*>(chunk + (rest / 8 * all_columns + row) * 64 + corner * 16) =
+            halve_eight(eight, power);
+    }
+};
+
+/// Bytes are operands as they are.
+struct Int8Digits : DigitColumns, InOrder {
+    static constexpr int values = 16;  // in 16 bytes
+    static constexpr int words = 4;    // of operands in them
+    static constexpr bool grouped = false;
+    static constexpr float factor = 1.0f;  // what an operand must be multiplied by to be the weight
+    __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
+        operand[0] = packed.x, operand[1] = packed.y, operand[2] = packed.z, operand[3] = packed.w;
     }
 };
 
 /// A nibble in the upper half of a byte, its upper bit turned, is 16 (nibble - 8) in two's complement. Of each eight
 /// nibbles the even ones come first.
-struct Int4Digits : IntegerSums {
+struct Int4Digits : DigitColumns {
     static constexpr int values = 32;
+    static constexpr int words = 8;
     static constexpr bool grouped = true;
     static constexpr float factor = 1.0f / 16.0f;
-    __device__ static void operands(const uint4& packed, std::uint32_t (&words)[8]) {
+    __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const std::uint32_t eight = word(packed, i);
-            words[2 * i] = ((eight << 4) & 0xF0F0F0F0u) ^ 0x80808080u;
-            words[2 * i + 1] = (eight & 0xF0F0F0F0u) ^ 0x80808080u;
+            operand[2 * i] = ((eight << 4) & 0xF0F0F0F0u) ^ 0x80808080u;
+            operand[2 * i + 1] = (eight & 0xF0F0F0F0u) ^ 0x80808080u;
         }
     }
-    __device__ static constexpr int place(int index) { return index % 2 * 4 + index / 2; }
+    __device__ static constexpr int value_at(int byte) { return byte % 4 * 2 + byte / 4; }
 };
 
-/// How a block's shared memory is divided: ring, barriers, digits, warps' sums, units. The ring takes what the rest leaves.
-/// Columns: tiles of 8, four rows of activations each.
+/// Every e4m3 is an fp16. (Hopper multiplies e4m3 by warp groups alone; the compiler makes mma.sync of conversions of
+/// both operands.)
+struct Fp8Halves : HalfColumns {
+    static constexpr int values = 16;
+    static constexpr int words = 8;
+    static constexpr bool grouped = false;
+    static constexpr float factor = 1.0f;
+    __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
+#pragma unroll
+        for (int i = 0; i < words; ++i) operand[i] = fp16_pair(word(packed, i / 2), i % 2);
+    }
+};
+
+/// How a block's shared memory is divided: ring, scales, barriers, activations, warps' sums, units. The ring takes what
+/// the rest leaves. Columns: tiles of 8.
 template <class Weights, int Columns, int Warps, int Segment, int Blocks>
 struct DigitShape {
     static constexpr int bytes = (228 / Blocks - 1) * 1024;
     static constexpr int rows = 16;
-    static constexpr int activations = 4 * Columns;
+    static constexpr int activations = 8 * Columns / Weights::columns;
     static constexpr int chunk_values = 4 * Weights::values;
-    static constexpr int words = Weights::values / 4;  // of operands in 16 bytes
-    static constexpr int loads = words / 4;
+    static constexpr int loads = Weights::words / 4;  // of activations that meet 16 bytes of weights
     static constexpr int segment_chunks = Segment / 64;
     static constexpr int share = segment_chunks / Warps;  // chunks of a segment that a warp takes
-    static_assert(share > 0 && segment_chunks % Warps == 0 && 8 % share == 0);
+    static_assert(share > 0 && segment_chunks % Warps == 0 && 16 % share == 0);
     static constexpr int pitch = Segment + 64;  // the rows that are read together lie in banks of their own
     static constexpr int stage_bytes = rows * pitch;
     static constexpr int most_stages = 12;
-    static constexpr int barrier_bytes = most_stages * 16 + 64;
+    static constexpr int part_sets = 4;  // tiles whose sums may wait to be added up
+    static constexpr int barrier_bytes = (most_stages + part_sets) * 16 + 16;
     static constexpr int part_pitch = rows + 1;
 
     __host__ __device__ static constexpr int part_floats(int m) { return Warps * m * part_pitch; }
-    __host__ __device__ static constexpr int columns(int m) { return 2 * m; }
+    __host__ __device__ static constexpr int columns(int m) { return Weights::columns * m; }
     __host__ __device__ static constexpr int segments(int k) {
         return (k / chunk_values + segment_chunks - 1) / segment_chunks;
     }
-    __host__ __device__ static constexpr int digit_bytes(int m, int k) {
-        return k / chunk_values * loads * columns(m) * 64;
-    }
-    __host__ __device__ static constexpr int unit_bytes(int m, int k) { return k / chunk_values * columns(m) * 2; }
-    /// Scales of a tile of rows, which lie together and are fetched by one copy; and the tiles whose scales there must be
-    /// room for: a slot is taken again when all segments that the ring has not yet given back are of later tiles.
+    __host__ __device__ static constexpr int chunk_bytes(int m) { return loads * columns(m) * 64; }
+    __host__ __device__ static constexpr int digit_bytes(int m, int k) { return k / chunk_values * chunk_bytes(m); }
+    __host__ __device__ static constexpr int unit_bytes(int m, int k) { return k / chunk_values * m * 4; }
+    /// Scales of a tile of rows, which lie together and are fetched by one copy; and the tiles whose scales there must
+    /// be room for: a slot is taken again when all segments that the ring has not yet given back are of later tiles.
     __host__ __device__ static constexpr int scale_bytes(int k) {
         return Weights::grouped ? rows * (k / chunk_values) * 2 : 0;
     }
@@ -119,13 +161,13 @@ struct DigitShape {
         return (some_stages + 2 * segments(k) - 2) / segments(k);
     }
     __host__ __device__ static constexpr int stages(int m, int k) {
-        const int left = bytes - barrier_bytes - 8 * part_floats(m) - digit_bytes(m, k) - unit_bytes(m, k);
+        const int left = bytes - barrier_bytes - 4 * part_sets * part_floats(m) - digit_bytes(m, k) - unit_bytes(m, k);
         int most = left / stage_bytes;
         most = most < most_stages ? most : most_stages;
         while (most > 0 && most * stage_bytes + scale_slots(most, k) * scale_bytes(k) > left) --most;
         return most;
     }
-    /// Scales are copied 16 bytes at a time. Where many digits leave room for few segments, others are faster.
+    /// Scales are copied 16 bytes at a time. Where many activations leave room for few segments, others are faster.
     static bool takes(const Product& product) {
         return product.k % (Weights::grouped ? 8 * chunk_values : chunk_values) == 0 &&
                digit_bytes(product.m, product.k) < bytes && Blocks * stages(product.m, product.k) >= 4;
@@ -134,17 +176,17 @@ struct DigitShape {
 
 #if __CUDA_ARCH__ >= 900
 
-/// Cuts m rows of k activations into digits: [chunk][load][column][corner][16], columns 2a and 2a+1 being the high and low
-/// digits of row a; and the chunks' units, [chunk][row].
+/// Puts m rows of k activations into their form, [chunk][load][column][corner][16 bytes], and their units,
+/// [chunk][row]. A warp arrives at `loaded` when its last ones have come.
 template <class Shape, class Weights, int Warps>
-__device__ void cut_activations(const Product& product, std::uint8_t* digits, float* units) {
-    using Cut = typename Weights::Cut;
+__device__ void cut_activations(const Product& product, std::uint8_t* digits, float* units, std::uint32_t loaded) {
     constexpr int lanes = Shape::chunk_values / 8;  // that share a chunk, 8 values each
-    constexpr int together = 4;                     // loads on their way
+    constexpr int together = 8;                     // loads on their way
     const int columns = Shape::columns(product.m);
     const int eights = product.k / 8;
     const int items = eights * product.m;
     const int lane = static_cast<int>(threadIdx.x) % 32;
+    if (static_cast<int>(threadIdx.x) >= items && lane == 0) barrier_arrive(loaded);  // has none
     for (int first = static_cast<int>(threadIdx.x) - lane; first < items; first += together * Warps * 32) {
         uint4 raw[together];
 #pragma unroll
@@ -153,27 +195,31 @@ __device__ void cut_activations(const Product& product, std::uint8_t* digits, fl
             const int item = first + i * Warps * 32 + lane;
             raw[i] = item < items ? static_cast<const uint4*>(product.x)[item] : uint4{0, 0, 0, 0};
         }
+        if (first + together * Warps * 32 >= items) {
+            std::uint32_t any = 0;
+#pragma unroll
+            for (int i = 0; i < together; ++i) any |= raw[i].x;
+            any = __reduce_or_sync(~0u, any);
+            if (lane == 0) barrier_arrive_after(loaded, any);
+        }
 #pragma unroll
         for (int i = 0; i < together; ++i) {
             const int item = first + i * Warps * 32 + lane;
+            if (item - lane >= items) break;
             std::uint32_t largest = largest_size(raw[i]);
 #pragma unroll
             for (int offset = lanes / 2; offset > 0; offset /= 2) {
                 largest = max(largest, __shfl_xor_sync(~0u, largest, offset));
             }
             if (item >= items) continue;
-            const int row = item / eights;
-            const int at = item % eights * 8;
-            const EightDigits cut = cut_eight<Cut, Weights>(raw[i], group_power(largest));
+            const int row = product.m == 1 ? 0 : item / eights;
+            const int at = (item - row * eights) * 8;
             const int chunk = at / Shape::chunk_values;
-            const int corner = at % Shape::chunk_values / Weights::values;
-            const int rest = at % Weights::values;
-            std::uint8_t* to =
-                digits + ((chunk * Shape::loads + rest / 16) * columns + 2 * row) * 64 + corner * 16 + rest % 16;
-            *reinterpret_cast<uint2*>(to) = cut.high;
-            *reinterpret_cast<uint2*>(to + 64) = cut.low;
+            Weights::template put<Weights>(digits + chunk * Shape::chunk_bytes(product.m), raw[i], group_power(largest),
+                                           row, columns, at % Shape::chunk_values / Weights::values,
+                                           at % Weights::values);
             if (at % Shape::chunk_values == 0) {
-                units[chunk * product.m + row] = Weights::factor * unit_of<Cut>(largest);
+                units[chunk * product.m + row] = Weights::factor * unit_of(largest, Weights::unit_less);
             }
         }
     }
@@ -181,8 +227,8 @@ __device__ void cut_activations(const Product& product, std::uint8_t* digits, fl
 
 #endif
 
-template <class Weights, int Columns, int Warps, int Segment, int Blocks>
-__global__ __launch_bounds__(Warps * 32 + 32, Blocks) void digit_product_kernel(Product product) {
+template <class Weights, int Columns, int Warps, int Segment, int Blocks, int Early>
+__global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(Product product) {
 #if __CUDA_ARCH__ >= 900
     using Shape = DigitShape<Weights, Columns, Warps, Segment, Blocks>;
     extern __shared__ __align__(128) std::uint8_t shared[];
@@ -193,120 +239,172 @@ __global__ __launch_bounds__(Warps * 32 + 32, Blocks) void digit_product_kernel(
     std::uint8_t* const scales = shared + stages * Shape::stage_bytes;
     const std::uint32_t full = shared_address(scales) + static_cast<std::uint32_t>(slots * slot_bytes);
     const std::uint32_t empty = full + Shape::most_stages * 8;
+    const std::uint32_t summed = empty + Shape::most_stages * 8;
+    const std::uint32_t added = summed + Shape::part_sets * 8;
+    const std::uint32_t loaded = added + Shape::part_sets * 8;
     std::uint8_t* const digits = scales + slots * slot_bytes + Shape::barrier_bytes;
     auto* const parts = reinterpret_cast<float*>(digits + Shape::digit_bytes(product.m, product.k));
-    float* const units = parts + 2 * Shape::part_floats(product.m);
+    float* const units = parts + Shape::part_sets * Shape::part_floats(product.m);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int chunks = product.k / Shape::chunk_values;
     const int segments = Shape::segments(product.k);
     const int tiles = (product.n + Shape::rows - 1) / Shape::rows;
+    const int blocks = static_cast<int>(gridDim.x);
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < stages; ++i) barrier_make(full + i * 8, 1), barrier_make(empty + i * 8, Warps);
+        for (int i = 0; i < Shape::part_sets; ++i) barrier_make(summed + i * 8, Warps), barrier_make(added + i * 8, 1);
+        barrier_make(loaded, Warps);
         barriers_ready();
     }
     __syncthreads();
     let_next_start();
 
-    int stage = 0;
-    int slot = 0;
-    std::uint32_t parity = 0;
-    const auto advance = [&] {
-        if (++stage == stages) stage = 0, parity ^= 1;
-    };
-    const auto next_slot = [&] {
-        if (++slot == slots) slot = 0;
-    };
     if (warp == Warps) {
-        // A lane copies a row's part of the segment: 2 KiB, since a copy takes about 40 ns of its engine's time however short
-        // it is; copies of 16 KiB, fewer at a time, were slower. The scales of a tile lie together and are one copy more.
-        for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += static_cast<int>(gridDim.x)) {
+        // A row's part of a segment is a copy of its own, so that rows lie in banks of their own; the scales of a tile
+        // lie together and are one more. While the activations are on their way the ring is filled by a part only: they
+        // would come after it, and the last blocks of the product before this one too.
+        Turns at(stages);
+        Turns slot(slots);
+        const std::uint64_t policy = read_once_policy();
+        int early = Early;  // segments before the activations
+        for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += blocks) {
             const int first_row = tile * Shape::rows;
-            const auto* row = static_cast<const std::uint8_t*>(product.weights) +
-                              static_cast<std::size_t>(min(first_row + lane, product.n - 1)) *
-                                  static_cast<std::size_t>(chunks * 64);
             const int tile_scales = min(Shape::rows, product.n - first_row) * chunks * 2;
             for (int segment = 0; segment < segments; ++segment) {
                 const int some = min(Shape::segment_chunks, chunks - segment * Shape::segment_chunks) * 64;
                 const bool with_scales = Weights::grouped && segment == 0;
-                barrier_wait(empty + stage * 8, parity ^ 1);
-                if (lane == 0) {
-                    barrier_expect(full + stage * 8, static_cast<std::uint32_t>(some * Shape::rows +
-                                                                                (with_scales ? tile_scales : 0)));
+                const std::uint32_t arrival = full + at.index * 8;
+                if (early-- == 0) barrier_wait(loaded, 0);
+                barrier_wait(empty + at.index * 8, at.parity ^ 1);
+                __syncwarp();
+                if (elected()) {
+                    barrier_expect(arrival,
+                                   static_cast<std::uint32_t>(some * Shape::rows + (with_scales ? tile_scales : 0)));
+#pragma unroll
+                    for (int i = 0; i < Shape::rows; ++i) {
+                        bulk_copy_once(
+                            ring + static_cast<std::uint32_t>(at.index * Shape::stage_bytes + i * Shape::pitch),
+                            static_cast<const std::uint8_t*>(product.weights) +
+                                static_cast<std::size_t>(min(first_row + i, product.n - 1)) *
+                                    static_cast<std::size_t>(chunks * 64) +
+                                segment * Segment,
+                            static_cast<std::uint32_t>(some), arrival, policy);
+                    }
+                    if (with_scales) {
+                        bulk_copy_once(shared_address(scales) + static_cast<std::uint32_t>(slot.index * slot_bytes),
+                                       static_cast<const std::uint8_t*>(product.scales) +
+                                           static_cast<std::size_t>(first_row) * static_cast<std::size_t>(chunks * 2),
+                                       static_cast<std::uint32_t>(tile_scales), arrival, policy);
+                    }
                 }
                 __syncwarp();
-                if (lane < Shape::rows) {
-                    bulk_copy(ring + static_cast<std::uint32_t>(stage * Shape::stage_bytes + lane * Shape::pitch),
-                              row + segment * Segment, static_cast<std::uint32_t>(some), full + stage * 8);
-                } else if (with_scales && lane == Shape::rows) {
-                    bulk_copy(shared_address(scales) + static_cast<std::uint32_t>(slot * slot_bytes),
-                              static_cast<const std::uint8_t*>(product.scales) +
-                                  static_cast<std::size_t>(first_row) * static_cast<std::size_t>(chunks * 2),
-                              static_cast<std::uint32_t>(tile_scales), full + stage * 8);
-                }
-                advance();
+                at.advance();
             }
-            next_slot();
+            slot.advance();
+        }
+        return;
+    }
+
+    if (warp == Warps + 1) {
+        Turns set(Shape::part_sets);
+        const int row_within = lane % Shape::rows;
+        const auto scale_of = [&](int tile) {
+            if constexpr (Weights::grouped) return 1.0f;
+            return static_cast<const float*>(product.scales)[min(tile * Shape::rows + row_within, product.n - 1)];
+        };
+        float scale = scale_of(static_cast<int>(blockIdx.x));
+        for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += blocks) {
+            const float next_scale = scale_of(tile + blocks);  // on its way while the weights are
+            barrier_wait(summed + set.index * 8, set.parity);
+            const float* sums = parts + set.index * Shape::part_floats(product.m);
+            const int row = tile * Shape::rows + row_within;
+            for (int activation = lane / Shape::rows; activation < product.m; activation += 32 / Shape::rows) {
+                float sum = 0.0f;
+#pragma unroll
+                for (int j = 0; j < Warps; ++j) {
+                    sum += sums[(j * product.m + activation) * Shape::part_pitch + row_within];
+                }
+                if (row < product.n) {
+                    static_cast<__nv_bfloat16*>(
+                        product.y)[static_cast<std::size_t>(activation) * static_cast<std::size_t>(product.n) +
+                                   static_cast<std::size_t>(row)] = __float2bfloat16_rn(sum * scale);
+                }
+            }
+            __syncwarp();
+            if (lane == 0) barrier_arrive(added + set.index * 8);
+            scale = next_scale;
+            set.advance();
         }
         return;
     }
 
     wait_for_previous();
-    cut_activations<Shape, Weights, Warps>(product, digits, units);
+    cut_activations<Shape, Weights, Warps>(product, digits, units, loaded);
     asm volatile("bar.sync 1, %0;" ::"n"(Warps * 32) : "memory");
 
     const int quad = lane / 4;
     const int corner = lane % 4;
-    const int columns = Shape::columns(product.m);
     // Columns beyond the activations are zero: they cost no bandwidth of shared memory and little power.
     bool counts[Columns];
     std::uint32_t column_at[Columns];
-    const float* unit_at[Columns];
+    const float* unit_at[Columns][2];
 #pragma unroll
     for (int t = 0; t < Columns; ++t) {
-        counts[t] = 8 * t + quad < columns;
+        counts[t] = 8 * t + quad < Shape::columns(product.m);
         column_at[t] = shared_address(digits) + static_cast<std::uint32_t>((8 * t + quad) * 64 + corner * 16);
-        unit_at[t] = units + min(4 * t + corner, product.m - 1);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) unit_at[t][i] = units + min(Weights::activation(t, corner, i), product.m - 1);
     }
-    int turn = 0;
-    float sums[Columns][2];
+    const auto chunk_bytes = static_cast<std::uint32_t>(Shape::chunk_bytes(product.m));
+    const auto load_bytes = static_cast<std::uint32_t>(Shape::columns(product.m) * 64);
+    float sums[Columns][Weights::sums];
     // One chunk: 64 bytes of the lane's two rows, `within` chunks into the segment at `start`.
-    const auto add_chunk = [&](std::uint32_t start, int within, int chunk, float above, float below) {
-        const std::uint32_t at = start + static_cast<std::uint32_t>(quad * Shape::pitch + within * 64 + corner * 16);
-        std::uint32_t upper[Shape::words];
-        std::uint32_t lower[Shape::words];
-        Weights::operands(shared_read(at), upper);
-        Weights::operands(shared_read(at + 8 * Shape::pitch), lower);
+    const auto add_chunk = [&](std::uint32_t start, int within, int chunk, const float(&scale)[2]) {
+        const std::uint32_t from = start + static_cast<std::uint32_t>(quad * Shape::pitch + within * 64 + corner * 16);
+        std::uint32_t upper[Weights::words];
+        std::uint32_t lower[Weights::words];
+        Weights::operands(shared_read(from), upper);
+        Weights::operands(shared_read(from + 8 * Shape::pitch), lower);
 #pragma unroll
         for (int t = 0; t < Columns; ++t) {
             uint4 other[Shape::loads];
 #pragma unroll
             for (int j = 0; j < Shape::loads; ++j) {
-                other[j] = shared_read_if(
-                    counts[t], column_at[t] + static_cast<std::uint32_t>((chunk * Shape::loads + j) * columns * 64));
+                other[j] = shared_read_if(counts[t], column_at[t] + static_cast<std::uint32_t>(chunk) * chunk_bytes +
+                                                         static_cast<std::uint32_t>(j) * load_bytes);
             }
-            const float unit = unit_at[t][chunk * product.m];
             typename Weights::Sum sum[4] = {Weights::start, Weights::start, Weights::start, Weights::start};
 #pragma unroll
-            for (int j = 0; j < Shape::words; j += 2) {
+            for (int j = 0; j < Weights::words; j += 2) {
                 Weights::multiply(sum, upper[j], lower[j], upper[j + 1], lower[j + 1], word(other[j / 4], j % 4),
                                   word(other[j / 4], j % 4 + 1));
             }
-            constexpr float low_weight = Weights::Cut::low_weight;
-            sums[t][0] += unit * above * (Weights::value(sum[0]) + low_weight * Weights::value(sum[1]));
-            sums[t][1] += unit * below * (Weights::value(sum[2]) + low_weight * Weights::value(sum[3]));
+            const float unit[2] = {unit_at[t][0][chunk * product.m],
+                                   Weights::columns == 1 ? unit_at[t][1][chunk * product.m] : 0.0f};
+#pragma unroll
+            for (int i = 0; i < Weights::sums; ++i) {
+                const float by = unit[Weights::columns == 1 ? i % 2 : 0];
+                sums[t][i] += (Weights::grouped ? by * scale[Weights::below(i)] : by) * Weights::of(sum, i);
+            }
         }
     };
+    Turns at(stages);
+    Turns slot(slots);
+    Turns set(Shape::part_sets);
     const auto scale_of = [&](int row, int chunk) {
-        return reinterpret_cast<const __nv_bfloat16*>(scales + slot * slot_bytes) + row * chunks + chunk;
+        return reinterpret_cast<const __nv_bfloat16*>(scales + slot.index * slot_bytes) + row * chunks + chunk;
     };
-    for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += static_cast<int>(gridDim.x)) {
+    for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += blocks) {
 #pragma unroll
-        for (int t = 0; t < Columns; ++t) sums[t][0] = sums[t][1] = 0.0f;
+        for (int t = 0; t < Columns; ++t) {
+#pragma unroll
+            for (int i = 0; i < Weights::sums; ++i) sums[t][i] = 0.0f;
+        }
         for (int segment = 0; segment < segments; ++segment) {
-            barrier_wait(full + stage * 8, parity);
-            const std::uint32_t start = ring + static_cast<std::uint32_t>(stage * Shape::stage_bytes);
+            barrier_wait(full + at.index * 8, at.parity);
+            const std::uint32_t start = ring + static_cast<std::uint32_t>(at.index * Shape::stage_bytes);
             const int first = segment * Shape::segment_chunks;
             if (first + Shape::segment_chunks <= chunks) {
                 // Neighbours, so that their scales are one load; no branches, so that the chunks overlap.
@@ -314,68 +412,64 @@ __global__ __launch_bounds__(Warps * 32 + 32, Blocks) void digit_product_kernel(
                     __nv_bfloat16 of[Shape::share];
                 };
                 const int mine = warp * Shape::share;
-                Scales above;
-                Scales below;
+                Scales tile_scales[2];
                 if constexpr (Weights::grouped) {
-                    above = *reinterpret_cast<const Scales*>(scale_of(quad, first + mine));
-                    below = *reinterpret_cast<const Scales*>(scale_of(quad + 8, first + mine));
+                    tile_scales[0] = *reinterpret_cast<const Scales*>(scale_of(quad, first + mine));
+                    tile_scales[1] = *reinterpret_cast<const Scales*>(scale_of(quad + 8, first + mine));
                 }
 #pragma unroll
                 for (int i = 0; i < Shape::share; ++i) {
-                    add_chunk(start, mine + i, first + mine + i, Weights::grouped ? __bfloat162float(above.of[i]) : 1.0f,
-                              Weights::grouped ? __bfloat162float(below.of[i]) : 1.0f);
+                    float scale[2] = {1.0f, 1.0f};
+                    if constexpr (Weights::grouped) {
+                        scale[0] = __bfloat162float(tile_scales[0].of[i]);
+                        scale[1] = __bfloat162float(tile_scales[1].of[i]);
+                    }
+                    add_chunk(start, mine + i, first + mine + i, scale);
                 }
             } else {
                 for (int chunk = first + warp; chunk < chunks; chunk += Warps) {
-                    add_chunk(start, chunk - first, chunk,
-                              Weights::grouped ? __bfloat162float(*scale_of(quad, chunk)) : 1.0f,
-                              Weights::grouped ? __bfloat162float(*scale_of(quad + 8, chunk)) : 1.0f);
+                    float scale[2] = {1.0f, 1.0f};
+                    if constexpr (Weights::grouped) {
+                        scale[0] = __bfloat162float(*scale_of(quad, chunk));
+                        scale[1] = __bfloat162float(*scale_of(quad + 8, chunk));
+                    }
+                    add_chunk(start, chunk - first, chunk, scale);
                 }
             }
             __syncwarp();
-            if (lane == 0) barrier_arrive(empty + stage * 8);
-            advance();
+            if (lane == 0) barrier_arrive(empty + at.index * 8);
+            at.advance();
         }
-        next_slot();
+        slot.advance();
 
-        // Two sets of parts by turns: whoever writes a set again has passed the barrier after it was last read.
-        float* mine = parts + turn * Shape::part_floats(product.m);
-        turn ^= 1;
+        barrier_wait(added + set.index * 8, set.parity ^ 1);
+        float* mine = parts + set.index * Shape::part_floats(product.m) + warp * product.m * Shape::part_pitch;
 #pragma unroll
         for (int t = 0; t < Columns; ++t) {
-            if (4 * t + corner >= product.m) continue;
-            float* to = mine + (warp * product.m + 4 * t + corner) * Shape::part_pitch + quad;
-            to[0] = sums[t][0];
-            to[8] = sums[t][1];
-        }
-        asm volatile("bar.sync 1, %0;" ::"n"(Warps * 32) : "memory");
-        for (int i = static_cast<int>(threadIdx.x); i < product.m * Shape::rows; i += Warps * 32) {
-            const int row = tile * Shape::rows + i % Shape::rows;
-            const int activation = i / Shape::rows;
-            if (row >= product.n) continue;
-            float sum = 0.0f;
 #pragma unroll
-            for (int j = 0; j < Warps; ++j) {
-                sum += mine[(j * product.m + activation) * Shape::part_pitch + i % Shape::rows];
+            for (int i = 0; i < Weights::sums; ++i) {
+                const int activation = Weights::activation(t, corner, i);
+                if (activation < product.m) {
+                    mine[activation * Shape::part_pitch + quad + 8 * Weights::below(i)] = sums[t][i];
+                }
             }
-            if constexpr (!Weights::grouped) sum *= static_cast<const float*>(product.scales)[row];
-            static_cast<__nv_bfloat16*>(
-                product.y)[static_cast<std::size_t>(activation) * static_cast<std::size_t>(product.n) +
-                           static_cast<std::size_t>(row)] = __float2bfloat16_rn(sum);
         }
+        __syncwarp();
+        if (lane == 0) barrier_arrive(summed + set.index * 8);
+        set.advance();
     }
 #endif
 }
 
-template <class Weights, int Columns, int Warps, int Blocks>
+template <class Weights, int Columns, int Warps, int Blocks, int Early>
 ProductVariant digit_variant(const char* name) {
     constexpr int segment = 2048;
     using Shape = DigitShape<Weights, Columns, Warps, segment, Blocks>;
     return {name,
             Shape::activations,
-            Warps * 32 + 32,
+            Warps * 32 + 64,
             Shape::rows,
-            &digit_product_kernel<Weights, Columns, Warps, segment, Blocks>,
+            &digit_product_kernel<Weights, Columns, Warps, segment, Blocks, Early>,
             Shape::bytes,
             Blocks,
             &Shape::takes};

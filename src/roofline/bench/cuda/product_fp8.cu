@@ -1,5 +1,6 @@
 // Products with fp8 weights: the variants that are tried (columns of 8 activations, warps, tiles of 16 rows, loads in
-// flight, next loads issued ahead; of digits: columns, warps, blocks a multiprocessor).
+// flight, next loads issued ahead; of halves: columns, warps, blocks a multiprocessor,
+// segments on their way before the activations).
 #include "roofline/bench/cuda/product_bulk.cuh"
 #include "roofline/bench/cuda/product_digits.cuh"
 #include "roofline/bench/cuda/product_kernel.cuh"
@@ -8,10 +9,11 @@ namespace roofline::cuda::kernels {
 
 const std::vector<ProductVariant>& fp8_products() {
     static const std::vector<ProductVariant> variants = {
-        digit_variant<Fp8Digits, 1, 8, 1>("digits, 1 x 8 warps"),
-        digit_variant<Fp8Digits, 1, 16, 1>("digits, 1 x 16 warps"),
-        digit_variant<Fp8Digits, 1, 8, 2>("digits, 2 x 8 warps"),
-        digit_variant<Fp8Digits, 2, 16, 1>("digits, 1 x 16 warps"),
+        digit_variant<Fp8Halves, 1, 8, 1, 4>("halves, 1 x 8 warps, 4 early"),
+        digit_variant<Fp8Halves, 1, 16, 1, 2>("halves, 1 x 16 warps, 2 early"),
+        digit_variant<Fp8Halves, 1, 8, 2, 1>("halves, 2 x 8 warps, 1 early"),
+        digit_variant<Fp8Halves, 1, 8, 2, 2>("halves, 2 x 8 warps, 2 early"),
+        digit_variant<Fp8Halves, 2, 16, 1, 2>("halves, 1 x 16 warps, 2 early"),
         product_variant<Fp8, 1, 8, 1, 2, true>("8 warps, 1 tiles, 2 loads, ahead"),
         product_variant<Fp8, 1, 16, 1, 2, false>("16 warps, 1 tiles, 2 loads"),
         product_variant<Fp8, 2, 8, 2, 4, false>("8 warps, 2 tiles, 4 loads"),

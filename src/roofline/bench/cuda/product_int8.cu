@@ -1,5 +1,6 @@
 // Products with int8 weights: the variants that are tried (columns of 8 activations, warps, tiles of 16 rows, loads in
-// flight, next loads issued ahead; of digits: columns, warps, blocks a multiprocessor).
+// flight, next loads issued ahead; of digits: columns, warps, blocks a multiprocessor,
+// segments on their way before the activations).
 #include "roofline/bench/cuda/product_bulk.cuh"
 #include "roofline/bench/cuda/product_digits.cuh"
 #include "roofline/bench/cuda/product_kernel.cuh"
@@ -8,10 +9,11 @@ namespace roofline::cuda::kernels {
 
 const std::vector<ProductVariant>& int8_products() {
     static const std::vector<ProductVariant> variants = {
-        digit_variant<Int8Digits, 1, 8, 1>("digits, 1 x 8 warps"),
-        digit_variant<Int8Digits, 1, 16, 1>("digits, 1 x 16 warps"),
-        digit_variant<Int8Digits, 1, 8, 2>("digits, 2 x 8 warps"),
-        digit_variant<Int8Digits, 2, 16, 1>("digits, 1 x 16 warps"),
+        digit_variant<Int8Digits, 1, 8, 1, 4>("digits, 1 x 8 warps, 4 early"),
+        digit_variant<Int8Digits, 1, 16, 1, 2>("digits, 1 x 16 warps, 2 early"),
+        digit_variant<Int8Digits, 1, 8, 2, 1>("digits, 2 x 8 warps, 1 early"),
+        digit_variant<Int8Digits, 1, 8, 2, 2>("digits, 2 x 8 warps, 2 early"),
+        digit_variant<Int8Digits, 2, 16, 1, 2>("digits, 1 x 16 warps, 2 early"),
         product_variant<Int8, 1, 8, 1, 2, true>("8 warps, 1 tiles, 2 loads, ahead"),
         product_variant<Int8, 1, 16, 1, 2, false>("16 warps, 1 tiles, 2 loads"),
         product_variant<Int8, 1, 4, 2, 2, true>("4 warps, 2 tiles, 2 loads, ahead"),

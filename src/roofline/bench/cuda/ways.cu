@@ -15,7 +15,8 @@ std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, in
         throw Failure{"our product needs k to be a multiple of " + std::to_string(product_granule(weights)) +
                       ", but k is " + std::to_string(k)};
     }
-    // The variants made for the fewest rows that still hold these: wider ones would only waste registers.
+    // The variants made for the fewest rows that still hold these: wider ones would only waste registers. Up to 8 rows
+    // are one column of a tensor instruction, however they are put into it.
     auto all = product_variants(weights, fp8_activations);
     Product slice;
     slice.m = std::min(m, most_rows);
@@ -25,10 +26,10 @@ std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, in
         return variant.most_rows < slice.m || (variant.takes != nullptr && !variant.takes(slice));
     });
     int width = most_rows;
-    for (const auto& variant : all) width = std::min(width, variant.most_rows);
+    for (const auto& variant : all) width = std::min(width, std::max(variant.most_rows, 8));
     std::vector<ProductWay> ways;
     for (const auto& variant : all) {
-        if (variant.most_rows != width) continue;
+        if (variant.most_rows > width) continue;
         ways.push_back(
             {variant.name, [variant, fp8_activations](const Product& whole, bool overlap, cudaStream_t stream) {
                  const std::size_t x_row = static_cast<std::size_t>(whole.k) * (fp8_activations ? 1 : 2);
