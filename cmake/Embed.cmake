@@ -1,12 +1,13 @@
 # Data files inside the binary.
 #
-#   roofline_embed(TARGET roofline_data FOLDERS devices models)
+#   roofline_embed(TARGET roofline_data FOLDERS devices models [WITHOUT error])
 #
 # makes a static library that implements roofline::io::embedded_devices() and embedded_models() of
 # src/roofline/io/embedded.hpp from data/devices/*.json and data/models/*.json, one source file for each folder.
+# WITHOUT names a key whose numbers are left out, for who must be small and never looks at them.
 # The sources are plain C++ (no assembler, no objcopy), so any compiler and any target can build them.
 function(roofline_embed)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET" "FOLDERS")
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET;WITHOUT" "FOLDERS")
     set(script "${PROJECT_SOURCE_DIR}/cmake/embed-files.cmake")
     set(sources "")
     foreach(folder IN LISTS arg_FOLDERS)
@@ -25,7 +26,7 @@ function(roofline_embed)
         add_custom_command(
             OUTPUT "${output}"
             COMMAND "${CMAKE_COMMAND}" "-DFUNCTION=embedded_${folder}" "-DFOLDER=${PROJECT_SOURCE_DIR}/data/${folder}"
-                    "-DNAMES_FILE=${names_file}" "-DOUTPUT=${output}" -P "${script}"
+                    "-DNAMES_FILE=${names_file}" "-DOUTPUT=${output}" "-DWITHOUT=${arg_WITHOUT}" -P "${script}"
             DEPENDS ${files} "${names_file}" "${script}"
             COMMENT "Embedding data/${folder}"
             VERBATIM)

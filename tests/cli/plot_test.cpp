@@ -76,6 +76,9 @@ TEST(Plot, DrawsPngAndPdfWhereLibrsvgIsAndSaysSoWhereItIsNot) {
 
 TEST(Plot, OnEveryVerbThatHasIt) {
     const TemporaryFolder folder;
+    std::string table = "gpu,op,dtype,m,n,k,time_us\n";
+    for (const int m : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})
+        table += "h200-sxm,gemm,bf16," + std::to_string(m) + ",4096,4096," + std::to_string(15 + m / 4) + "\n";
     const std::vector<std::vector<std::string>> commands = {
         {"predict", "llama-3.1-8b", "h100-sxm"},
         {"advise", "llama-3.1-8b", "h100-sxm", "--or-device", "none"},
@@ -87,6 +90,8 @@ TEST(Plot, OnEveryVerbThatHasIt) {
         {"devices", "show", "h100-sxm"},
         {"models"},
         {"models", "show", "gpt2"},
+        {"calibrate", folder.write("t.csv", table)},
+        {"validate", folder.write("t.csv", table)},
     };
     for (std::vector<std::string> arguments : commands) {
         const std::string file = folder.path(arguments.front() + ".svg");
