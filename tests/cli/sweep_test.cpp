@@ -512,6 +512,48 @@ TEST(SweepDatabase, IsTakenUpAgainOrLeftAlone) {
 
 // ---- several processes ----
 
+TEST(SweepUnderLoad, RowsAreWhatPredictSays) {
+    const auto rows =
+        rows_of(output_of(sweep({"llama-3.1-8b", "h100-sxm", "--concurrency", "1-16*4", "--engine", "vllm", "--prompt",
+                                 "500,1000", "--generate", "100", "--price", "3.6", "--format", "csv"})));
+    ASSERT_EQ(rows.size(), 6U);
+    EXPECT_THAT(column(rows, "concurrency"), ElementsAre("1", "1", "4", "4", "16", "16"));
+    for (const Row& row : rows) {
+        const auto load = parsed(output_of({"predict", "llama-3.1-8b", "h100-sxm", "--concurrency",
+                                            row.at("concurrency"), "--engine", "vllm", "--prompt", row.at("prompt"),
+                                            "--generate", "100", "--price", "3.6", "--format", "json"}))["load"];
+        const auto same = [&](const char* name, double value) {
+            EXPECT_NEAR(std::stod(row.at(name)) / value, 1.0, 1e-5) << name;
+        };
+        same("load_requests_per_s", load["requests_per_s"].get<double>());
+        same("load_output_tokens_per_s", load["output_tokens_per_s"].get<double>());
+        same("load_ttft_s", load["replica"]["expected"]["ttft_s"].get<double>());
+        same("load_tpot_s", load["replica"]["expected"]["tpot_s"].get<double>());
+        same("load_cost_per_million_output_tokens", load["cost_per_million_output_tokens"].get<double>());
+        EXPECT_EQ(row.at("problem"), "");
+    }
+}
+
+TEST(SweepUnderLoad, SaysWhatIsOverloadedAndWhatCannotBe) {
+    const auto rows = rows_of(
+        output_of(sweep({"llama-3.1-8b", "h100-sxm", "--rate", "1,1000", "--metrics", "load", "--format", "csv"})));
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[0].at("load_overloaded"), "false");
+    EXPECT_EQ(rows[1].at("load_overloaded"), "true");
+    EXPECT_EQ(rows[1].at("load_bound"), "overload");
+    EXPECT_EQ(rows[1].at("load_ttft_s"), "") << "a queue without end has no mean";
+    const Answer unheard = run(sweep({"llama-3.1-8b", "h100-sxm", "--simulate"}));
+    EXPECT_EQ(unheard.exit_code, 2);
+    EXPECT_THAT(unheard.err, HasSubstr("--simulate: is about requests under load"));
+    // A price alone is that of the batch of the row.
+    const auto priced = rows_of(output_of(sweep({"llama-3.1-8b", "h100-sxm", "--price", "3.6", "-b", "1,8", "--metrics",
+                                                 "cost,request_expected", "--format", "csv"})));
+    ASSERT_EQ(priced.size(), 2U);
+    // 0.001 a second for the time of a request; 128 tokens of each sequence.
+    EXPECT_NEAR(std::stod(priced[1].at("cost_per_million_tokens")) * 8.0 * 128.0 * 1e-3,
+                std::stod(priced[1].at("request_expected_s")), 1e-4);
+}
+
 TEST(SweepUnderMpi, TwoRanksWriteOneFileWithTheSameRows) {
     const std::string plugin = (std::filesystem::path(ROOFLINE_BINARY).parent_path() / "roofline_mpi.so").string();
     if (!std::filesystem::exists(plugin)) GTEST_SKIP() << "built without MPI (Debian: libopenmpi-dev)";

@@ -46,7 +46,7 @@ struct Option {
     std::string key() const;
     /// Whether `name` is one of its long names, without dashes.
     bool is_called(std::string_view name) const;
-    bool takes_numbers() const { return type == "N" || type == "X" || type == "SHARE"; }
+    bool takes_numbers() const { return type == "N" || type == "X" || type == "R" || type == "SHARE"; }
     /// Puts a value where it belongs, as if it had been typed.
     Result<void> take(const std::string& value);
 };

@@ -49,6 +49,25 @@ std::vector<MetricColumn> list_metrics() {
     add("request_limit_s", Field::request_limit);
     add("request_attainable_s", Field::request_attainable);
     add("request_expected_s", Field::request_expected);
+    list.push_back({"cost_per_million_tokens", Source::request, Field::money_output, Unit::number});
+    list.push_back({"cost_per_million_decoded_tokens", Source::request, Field::money_decode, Unit::number});
+    list.push_back({"cost_per_million_prompt_tokens", Source::request, Field::money_prompt, Unit::number});
+    const auto load = [&](const char* name, Field field, Unit unit) {
+        list.push_back({name, Source::load, field, unit});
+    };
+    load("load_requests_per_s", Field::load_requests, Unit::number);
+    load("load_output_tokens_per_s", Field::load_tokens, Unit::tokens_per_second);
+    load("load_output_tokens_per_s_per_device", Field::load_device_tokens, Unit::tokens_per_second);
+    load("load_ttft_s", Field::load_ttft, Unit::seconds);
+    load("load_tpot_s", Field::load_tpot, Unit::seconds);
+    load("load_request_s", Field::load_request, Unit::seconds);
+    load("load_running", Field::load_running, Unit::number);
+    load("load_capacity_requests_per_s", Field::load_capacity, Unit::number);
+    load("load_ttft_p99_s", Field::load_ttft_p99, Unit::seconds);
+    load("load_tpot_p99_s", Field::load_tpot_p99, Unit::seconds);
+    load("load_cost_per_million_output_tokens", Field::load_money, Unit::number);
+    load("load_bound", Field::load_bound, Unit::word);
+    load("load_overloaded", Field::load_overloaded, Unit::flag);
     list.push_back({"problem", Source::problem, Field::problem, Unit::word});
     return list;
 }
@@ -75,7 +94,7 @@ Result<std::vector<MetricColumn>> choose_metrics(const std::string& list) {
         const auto metrics = all_metrics();
         if (std::any_of(metrics.begin(), metrics.end(), [&](const auto& known) { return is_meant(one, known.name); }))
             continue;
-        std::vector<std::string> names = {"all", "prefill", "decode", "mixed", "ttft", "tpot", "request"};
+        std::vector<std::string> names = {"all", "prefill", "decode", "mixed", "ttft", "tpot", "request", "load"};
         for (const MetricColumn& metric : metrics) names.push_back(metric.name);
         return fail(fmt::format("--metrics: found \"{}\", expected names of columns such as decode_expected_s, ttft{}",
                                 io::printable(one), io::suggestion(one, names)));

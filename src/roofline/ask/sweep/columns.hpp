@@ -11,9 +11,9 @@
 namespace roofline::ask {
 
 /// What a column is computed from. Columns of one source stand together and are computed together.
-enum class Source { deployment, fit, prefill, mixed, decode, request, problem };
+enum class Source { deployment, fit, prefill, mixed, decode, request, load, problem };
 
-enum class Unit { seconds, tokens_per_second, count, bytes, flops, flops_per_byte, flag, word };
+enum class Unit { seconds, tokens_per_second, number, count, bytes, flops, flops_per_byte, flag, word };
 
 enum class Field {
     devices,
@@ -41,6 +41,22 @@ enum class Field {
     request_limit,
     request_attainable,
     request_expected,
+    money_output,
+    money_decode,
+    money_prompt,
+    load_requests,
+    load_tokens,
+    load_device_tokens,
+    load_ttft,
+    load_tpot,
+    load_request,
+    load_running,
+    load_capacity,
+    load_ttft_p99,
+    load_tpot_p99,
+    load_money,
+    load_bound,
+    load_overloaded,
     problem
 };
 

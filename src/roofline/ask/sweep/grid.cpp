@@ -8,6 +8,7 @@
 #include "roofline/ask/parse.hpp"
 #include "roofline/ask/scenario_options.hpp"
 #include "roofline/ask/sweep/ranges.hpp"
+#include "roofline/ask/traffic_options.hpp"
 
 namespace roofline::ask {
 namespace {
@@ -46,7 +47,9 @@ std::string column_of(std::string name) {
 Result<std::vector<std::string>> values_of(const Option& option, const Library& library, const std::string& name,
                                            const std::string& text) {
     if (option.takes_numbers()) return parse_ranges(name, text);
-    if (library.has_file(text)) return std::vector<std::string>{text};
+    // Commas are part of a mix of lengths and of what is guessed ahead.
+    const bool has_commas = option.type == "LENGTHS" || option.type == "K,ALPHA[,SHARE]";
+    if (has_commas || library.has_file(text)) return std::vector<std::string>{text};
     return parse_list(name, text);
 }
 
@@ -144,6 +147,15 @@ bool Grid::spreads_devices() const {
     return std::any_of(setup_axes_.begin(), setup_axes_.end(), [](const SetupAxis& axis) { return axis.deployment; });
 }
 
+bool Grid::has(const std::string& option) const {
+    return std::any_of(setup_axes_.begin(), setup_axes_.end(),
+                       [&](const SetupAxis& axis) { return axis.option == option; });
+}
+
+bool Grid::under_load() const {
+    return has("saturated") || has("rate") || has("concurrency") || has("trace");
+}
+
 std::vector<std::size_t> Grid::setup_values(std::size_t setup) const {
     std::vector<std::size_t> values(setup_axes_.size());
     for (std::size_t i = setup_axes_.size(); i-- > 0;) {
@@ -153,21 +165,45 @@ std::vector<std::size_t> Grid::setup_values(std::size_t setup) const {
     return values;
 }
 
-Result<predict::Setup> Grid::setup(std::size_t setup) const {
+Result<AskedThere> Grid::asked(std::size_t setup) const {
     const std::vector<std::size_t> values = setup_values(setup);
     std::vector<Argument> arguments;
     for (std::size_t i = 0; i < values.size(); ++i) arguments.push_back(setup_axes_[i].argument(values[i]));
-    return setup_of(arguments);
+    return asked_with(arguments);
 }
 
-Result<predict::Setup> Grid::setup_of(const std::vector<Argument>& arguments) const {
+Result<AskedThere> Grid::asked_with(const std::vector<Argument>& arguments) const {
     Form form;
     ScenarioOptions options;
+    TrafficOptions traffic;
     options.add_to(form);
+    traffic.add_to(form);
     for (const auto& [key, value] : arguments) {
         if (auto done = form.find(key)->take(value); !done) return std::unexpected(done.error());
     }
-    return options.setup(*library_);
+    auto setup = options.setup(*library_);
+    if (!setup) return std::unexpected(setup.error());
+    AskedThere asked;
+    asked.setup = std::move(*setup);
+    if (traffic.absent()) {
+        if (auto good = traffic.check_absent(); !good) return std::unexpected(good.error());
+        if (traffic.price.empty()) return asked;
+        const auto price = parse_positive("--price", traffic.price);
+        if (!price) return std::unexpected(price.error());
+        asked.price = *price;
+        return asked;
+    }
+    if (!traffic.draft.empty()) {
+        auto draft = traffic.draft_setup(*library_, options);
+        if (!draft) return std::unexpected(draft.error());
+        asked.setup.draft = std::make_shared<const predict::Setup>(std::move(*draft));
+    }
+    auto loaded = traffic.load(*library_, options, asked.setup);
+    if (!loaded) return std::unexpected(loaded.error());
+    asked.traffic = std::move(*loaded);
+    asked.prompts_given = !traffic.prompts.empty() || !traffic.trace.empty();
+    asked.outputs_given = !traffic.outputs.empty() || !traffic.trace.empty();
+    return asked;
 }
 
 void Grid::fill(std::size_t row, predict::Workload& workload) const {
@@ -192,7 +228,7 @@ Result<void> Grid::check_values() const {
                 arguments.push_back(axis.argument(0));
             }
         }
-        return setup_of(arguments);
+        return asked_with(arguments);
     };
     if (const auto first = alone(nullptr, 0, nullptr, 0); !first) return std::unexpected(first.error());
     const auto named = std::find_if(setup_axes_.begin(), setup_axes_.end(),

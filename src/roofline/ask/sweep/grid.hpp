@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "roofline/ask/library.hpp"
 #include "roofline/core/problem.hpp"
 #include "roofline/predict/setup.hpp"
+#include "roofline/serving/traffic.hpp"
 
 namespace roofline::ask {
 
@@ -36,9 +38,19 @@ struct WorkAxis {
     bool shown = true;           // batch, prompt and context always are, the others where they were given
 };
 
+/// What is asked at a point, but for the numbers of its workload.
+struct AskedThere {
+    predict::Setup setup;
+    std::optional<serving::Traffic> traffic;
+    bool prompts_given = false;  // the mix has its own: it does not follow the workload's
+    bool outputs_given = false;
+    std::optional<double> price;
+};
+
 class Grid {
   public:
-    /// `form`: what ScenarioOptions added, filled in; a text may hold a list or a range. The library is kept.
+    /// `form`: what ScenarioOptions and TrafficOptions added, filled in; a text may hold a list or a range. The library
+    /// is kept.
     static Result<Grid> read(const Form& form, const Library& library);
 
     std::size_t rows() const { return rows_; }
@@ -48,11 +60,14 @@ class Grid {
     const std::vector<SetupAxis>& setup_axes() const { return setup_axes_; }
     const std::vector<WorkAxis>& work_axes() const { return work_axes_; }
     bool spreads_devices() const;
+    /// Requests come and go.
+    bool under_load() const;
+    bool has(const std::string& option) const;
 
     /// Which value of each setup axis the rows of setup number `setup` have.
     std::vector<std::size_t> setup_values(std::size_t setup) const;
     /// What is asked there: the options are read anew, as if they had been typed one by one.
-    Result<predict::Setup> setup(std::size_t setup) const;
+    Result<AskedThere> asked(std::size_t setup) const;
     void fill(std::size_t row, predict::Workload& workload) const;
 
     /// Every value by itself, before anything is computed: a word that means nothing is bad input, while values that
@@ -65,7 +80,7 @@ class Grid {
   private:
     /// A key and a value of an option.
     using Argument = std::pair<std::string, std::string>;
-    Result<predict::Setup> setup_of(const std::vector<Argument>& arguments) const;
+    Result<AskedThere> asked_with(const std::vector<Argument>& arguments) const;
 
     const Library* library_ = nullptr;
 

@@ -138,9 +138,15 @@ std::string RowLayout::header() const {
 }
 
 struct RowWriter::Prepared {
-    Prepared(predict::Scenario&& realised)
-        : scenario(std::move(realised)), replica(scenario), times(replica.whole().size()) {}
+    Prepared(predict::Scenario&& realised, AskedThere&& asked_there)
+        : asked(std::move(asked_there)),
+          scenario(std::move(realised)),
+          replica(scenario),
+          times(replica.whole().size()) {
+        scenario.price = asked.price;
+    }
 
+    AskedThere asked;
     predict::Scenario scenario;
     predict::Replica replica;
     std::vector<predict::OperatorTime> times;
@@ -237,10 +243,11 @@ void RowWriter::append(std::size_t row, std::string& text) {
         for (const auto& memo : memos_) {
             if (memo) memo->clear();
         }
-        const auto setup = layout_.grid->setup(setup_);
-        auto scenario = setup ? predict::realise(*setup) : Result<predict::Scenario>(std::unexpected(setup.error()));
+        auto asked = layout_.grid->asked(setup_);
+        auto scenario =
+            asked ? predict::realise(asked->setup) : Result<predict::Scenario>(std::unexpected(asked.error()));
         if (scenario) {
-            prepared_ = std::make_unique<Prepared>(std::move(*scenario));
+            prepared_ = std::make_unique<Prepared>(std::move(*scenario), std::move(*asked));
         } else {
             problem_ = scenario.error().text;
         }
@@ -249,10 +256,75 @@ void RowWriter::append(std::size_t row, std::string& text) {
         for (const WorkAxis& axis : layout_.grid->work_axes())
             prepared_->scenario.workload.*axis.field = workload_.*axis.field;
     }
+    row_problem_ = problem_;
     write_axes(text);
     for (std::size_t i = 0; i < sources_.size(); ++i) write_segment(i, text);
     if (layout_.spelling == Spelling::jsonl) text += '}';
     text += '\n';
+}
+
+/// What is said of a point under load. Nothing is a number that is not there.
+struct RowWriter::LoadAnswer {
+    serving::Answer answer;
+    std::string_view bound;
+    bool overloaded = false;
+
+    double number(Field field) const {
+        const auto& pools = answer.pools;
+        const serving::Steady& steady = answer.expected;
+        const serving::Metrics& metrics = answer.metrics;
+        const auto p99 = [](const std::optional<serving::Percentiles>& found) { return found ? found->p99 : 0.0; };
+        switch (field) {
+            case Field::load_requests:
+                return metrics.requests_per_second;
+            case Field::load_tokens:
+                return metrics.output_tokens_per_second;
+            case Field::load_device_tokens:
+                return metrics.output_tokens_per_second_per_device;
+            case Field::load_ttft:
+                return pools ? pools->ttft : steady.ttft;
+            case Field::load_tpot:
+                return pools ? pools->tpot : steady.tpot;
+            case Field::load_request:
+                return pools ? pools->request : steady.request;
+            case Field::load_running:
+                return pools ? pools->decode.running : steady.running;
+            case Field::load_capacity:
+                return pools ? pools->capacity : steady.capacity * answer.replicas;
+            case Field::load_ttft_p99:
+                return answer.simulated         ? p99(answer.simulated->ttft)
+                       : answer.simulated_pools ? p99(answer.simulated_pools->ttft)
+                                                : 0.0;
+            case Field::load_tpot_p99:
+                return answer.simulated         ? p99(answer.simulated->tpot)
+                       : answer.simulated_pools ? p99(answer.simulated_pools->tpot)
+                                                : 0.0;
+            case Field::load_money:
+                return metrics.price_per_million_output_tokens.value_or(0.0);
+            default:
+                return 0.0;
+        }
+    }
+};
+
+/// Empty: nothing comes, it does not fit, or it cannot be served so.
+std::optional<RowWriter::LoadAnswer> RowWriter::answer_load() {
+    const AskedThere& asked = prepared_->asked;
+    const predict::Scenario& scenario = prepared_->scenario;
+    if (!asked.traffic || !predict::fit_deployment(scenario, predict::Advice::left_out).fits) return std::nullopt;
+    serving::Traffic traffic = *asked.traffic;
+    if (!asked.prompts_given) traffic.mix.prompt = serving::Lengths::fixed(workload_.prompt);
+    if (!asked.outputs_given) traffic.mix.output = serving::Lengths::fixed(workload_.generate);
+    auto answer = serving::answer(scenario, traffic);
+    if (!answer) {
+        row_problem_ = answer.error().text;  // the last column
+        return std::nullopt;
+    }
+    LoadAnswer result{std::move(*answer), {}, false};
+    const auto& pools = result.answer.pools;
+    result.overloaded = pools ? pools->overloaded : result.answer.expected.overloaded;
+    result.bound = result.overloaded ? "overload" : pools ? name(pools->narrowest) : name(result.answer.expected.limit);
+    return result;
 }
 
 void RowWriter::write_segment(std::size_t segment, std::string& text) {
@@ -293,7 +365,7 @@ void RowWriter::compute_segment(std::size_t segment, std::string& text) {
             write(*column);
         }
     };
-    if (source == Source::problem) return each([&](const MetricColumn&) { cells.word(problem_); });
+    if (source == Source::problem) return each([&](const MetricColumn&) { cells.word(row_problem_); });
     if (!prepared_) return each([&](const MetricColumn&) { cells.nothing(); });
 
     const predict::Scenario& scenario = prepared_->scenario;
@@ -312,6 +384,13 @@ void RowWriter::compute_segment(std::size_t segment, std::string& text) {
     if (source == Source::request) {
         const predict::RequestMetrics metrics = predict::request_metrics(scenario, prepared_->replica);
         return each([&](const MetricColumn& column) {
+            const auto money = [&](const std::optional<double>& value) {
+                value ? cells.number(*value) : cells.nothing();
+            };
+            const std::optional<predict::Money>& cost = metrics.money;
+            if (column.field == Field::money_output) return money(cost ? cost->output : std::nullopt);
+            if (column.field == Field::money_decode) return money(cost ? cost->decode : std::nullopt);
+            if (column.field == Field::money_prompt) return money(cost ? cost->prompt : std::nullopt);
             const auto seconds = [&](const Times& times, int which) {
                 const Seconds time = which == 0 ? times.limit : which == 1 ? times.attainable : times.expected;
                 // A request of one token has no further ones, hence no time between them.
@@ -319,6 +398,17 @@ void RowWriter::compute_segment(std::size_t segment, std::string& text) {
             };
             const int field = static_cast<int>(column.field) - static_cast<int>(Field::ttft_limit);
             seconds(field < 3 ? metrics.ttft : field < 6 ? metrics.tpot : metrics.request, field % 3);
+        });
+    }
+
+    if (source == Source::load) {
+        const std::optional<LoadAnswer> answer = answer_load();
+        if (!answer) return each([&](const MetricColumn&) { cells.nothing(); });
+        return each([&](const MetricColumn& column) {
+            if (column.field == Field::load_bound) return cells.own_word(answer->bound);
+            if (column.field == Field::load_overloaded) return cells.flag(answer->overloaded);
+            const double value = answer->number(column.field);
+            value > 0.0 ? cells.number(value) : cells.nothing();
         });
     }
 

@@ -20,6 +20,14 @@ Result<std::vector<MetricColumn>> usual_metrics(const ScenarioOptions& scenario,
         for (const double chunk : axis.values) (chunk > 0.0 ? chunked : whole) = true;
     }
     std::string list = grid.spreads_devices() ? "devices_used,fits,max_batch" : "fits,max_batch";
+    if (grid.under_load()) {
+        list += ",load_requests_per_s,load_output_tokens_per_s,load_ttft_s,load_tpot_s,load_running,load_bound";
+        if (grid.spreads_devices()) list += ",load_output_tokens_per_s_per_device";
+        if (grid.has("simulate") || grid.has("trace")) list += ",load_ttft_p99_s,load_tpot_p99_s";
+        if (grid.has("price")) list += ",load_cost_per_million_output_tokens";
+        return choose_metrics(list);
+    }
+    if (grid.has("price")) list += ",cost_per_million";
     const auto stage = [&](const char* name, bool wanted) {
         if (!wanted || (scenario.stage != "both" && scenario.stage != name)) return;
         for (const char* what : {"limit_s", "attainable_s", "expected_s", "tokens_per_s", "bound"})
@@ -34,6 +42,7 @@ Result<std::vector<MetricColumn>> usual_metrics(const ScenarioOptions& scenario,
 
 void SweepOptions::add_to(Form& form) {
     scenario.add_to(form);
+    traffic.add_to(form);
     form.text("--metrics", metrics, "Columns after the axes: names or beginnings of names, or all").of_type("LIST");
 }
 

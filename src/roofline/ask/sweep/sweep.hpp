@@ -10,6 +10,7 @@
 #include "roofline/ask/scenario_options.hpp"
 #include "roofline/ask/sweep/columns.hpp"
 #include "roofline/ask/sweep/grid.hpp"
+#include "roofline/ask/traffic_options.hpp"
 
 namespace roofline::ask {
 
@@ -18,6 +19,7 @@ Result<std::vector<MetricColumn>> usual_metrics(const ScenarioOptions& scenario,
 
 struct SweepOptions {
     ScenarioOptions scenario;
+    TrafficOptions traffic;
     std::string metrics;
 
     void add_to(Form& form);

@@ -56,6 +56,10 @@ double number(const std::string& text) {
 }  // namespace
 
 Result<Curves> curves_of(const ask::Grid& grid, std::size_t first, std::size_t last) {
+    if (grid.under_load())
+        return fail(
+            "--plot: draws decode steps, not requests under load; expected none of --saturated, --rate, --concurrency, "
+            "--trace");
     if (last - first > most_points)
         return fail(fmt::format("--plot: {} points are too many for a picture, expected {} at most",
                                 render::grouped(static_cast<double>(last - first)), most_points));

@@ -37,6 +37,7 @@ std::string with_unit(const std::string& cell, ask::Unit unit) {
         case ask::Unit::flops_per_byte:
             return render::intensity(FlopsPerByte(value));
         case ask::Unit::tokens_per_second:
+        case ask::Unit::number:
             return render::plain(value);
         default:
             return render::grouped(value);

@@ -33,6 +33,7 @@ constexpr std::size_t most_table_rows = 1000;
 
 struct Options {
     ask::ScenarioOptions scenario;
+    ask::TrafficOptions traffic;
     ask::Form form;
     std::string format;
     std::string file;
@@ -171,7 +172,8 @@ struct Sweep {
         const bool slow =
             std::any_of(layout.metrics.begin(), layout.metrics.end(),
                         [](const ask::MetricColumn& metric) { return metric.source == ask::Source::request; });
-        return std::min<std::size_t>(slow ? 128 : 4096, 16 * grid.rows_per_setup());
+        const std::size_t most = grid.under_load() ? 4 : slow ? 128 : 4096;
+        return std::min<std::size_t>(most, 16 * grid.rows_per_setup());
     }
 };
 
@@ -373,6 +375,7 @@ void sweep_verb(Program& program) {
         "sweep",
         "The same question for many values: any option takes a list (1,2,4) or a range (1-64*2, 128-1024+128)");
     options->scenario.add_to(options->form);
+    options->traffic.add_to(options->form);
     add_to(*verb, options->form, Lists::welcome);
     const char* group = "Sweep";
     verb->add_option("-o,--output", options->file,
