@@ -169,11 +169,10 @@ Result<measure::Measured> measured_cpu(const Options& options) {
         const bool any = std::any_of(names.begin(), names.end(),
                                      [&](const std::string& name) { return measure::named_by(name, options.only); });
         if (!any) {
-            return fail(
-                fmt::format("--only: found \"{}\", expected clock, l1, l2, l3, memory, vector or matrix, one figure of "
-                            "them such as "
-                            "memory.read or vector.bf16, or a motion or number type of all{}",
-                            options.only, io::suggestion(options.only, names)));
+            const std::string near = io::suggestion(options.only, names);
+            return fail(fmt::format("--only: found \"{}\", expected clock, l1, l2, l3, memory, vector or matrix{}",
+                                    options.only,
+                                    near.empty() ? ", or one of their figures such as memory.read" : near));
         }
     }
     asked.only = options.only;
