@@ -1,4 +1,5 @@
 // OpenBLAS, where libopenblas is installed: products in fp32.
+#include <cstdlib>
 #include <optional>
 
 #include <fmt/format.h>
@@ -52,6 +53,9 @@ class OpenBlas final : public Backend {
 
     Result<void> available() override {
         if (found_) return {};
+        // It would start a thread for every processor when it is loaded, and where a limit forbids that it sends the
+        // program SIGINT. It gets as many as were asked for in prepare, when ours could be started.
+        ::setenv("OPENBLAS_NUM_THREADS", "1", 0);
         const auto library = Library::open({"libopenblas.so.0", "libopenblas.so"});
         if (!library) return std::unexpected(library.error());
         found_ = library->find("cblas_sgemm", functions_.gemm) && library->find("cblas_sgemv", functions_.gemv) &&
