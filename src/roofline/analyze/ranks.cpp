@@ -82,9 +82,15 @@ std::string ranks_text(const std::vector<Analysis>& analyses, const TextOptions&
         fmt::format("{} computes longest: {}, the {} {}{}", called(*slowest), render::time(computing),
                     rest > 1.0 ? "others" : "other", render::time(mean), rest > 1.0 ? " on average" : "");
     if (skew < 0.01) said = fmt::format("all compute equally long, within {}", render::percent(0.01));
-    if (any_collectives && skew >= 0.01)
+    const Seconds waits = slowest->rank->waiting;
+    if (any_collectives && skew >= 0.01 && waiting.value > 0.0)
         said += fmt::format("; {} in collectives for it",
                             (rest > 1.0 ? "they wait " : "it waits ") + render::time(waiting / rest));
+    // It is not its computing, then, that others wait for: some of them came later to a collective.
+    if (any_collectives && skew >= 0.01 && waits > waiting / rest)
+        said += fmt::format(
+            "; yet it waits {} in collectives itself: {} later to one of them, as where recording begins later",
+            render::time(waits), rest > 1.0 ? "others came" : "the other came");
     text += line(said, options);
     const Seconds even = (others + computing) / (rest + 1.0);
     const Seconds saved = computing - even;
