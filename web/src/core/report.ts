@@ -117,6 +117,7 @@ export interface Report {
 export interface Score {
     ttft_s: Times;
     tpot_s: Times;
+    device_s_per_token: Times;
     output_tokens_per_s_per_device: number;
     cost_per_million_tokens: number | null;
     bound: string;

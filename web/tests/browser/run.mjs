@@ -91,6 +91,7 @@ const tests = {
         await command_has(page, '--profile eager');
         await page.fill('#price', '2.5');
         await command_has(page, '--price 2.5');
+        await until(page, 'the cost of tokens is said', () => /a million tokens cost\s*[\d.]+/.test(document.querySelector('section[aria-label="The answer"]')?.textContent ?? ''));
         await page.check('#experts');
         await command_has(page, '--enable-expert-parallel');
         await page.uncheck('#experts');
