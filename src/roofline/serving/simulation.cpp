@@ -9,47 +9,18 @@
 #include "roofline/core/patience.hpp"
 #include "roofline/serving/dealing.hpp"
 #include "roofline/serving/footprint.hpp"
+#include "roofline/serving/live.hpp"
 #include "roofline/serving/stages.hpp"
 #include "roofline/serving/step_plan.hpp"
+#include "roofline/serving/tally.hpp"
 
 namespace roofline::serving {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
 
-/// A request from its arrival to its end. Tokens are whole numbers held in doubles.
-struct Live {
-    Request request;
-    double eligible = 0.0;   // when the scheduler sees it
-    double entered = -1.0;   // when it was first admitted
-    double first = 0.0;      // when its first token came
-    double last = 0.0;       // and its latest
-    double computed = 0.0;   // tokens whose keys and values are there
-    double target = 0.0;     // tokens to compute before the next one can be written
-    double generated = 0.0;  // tokens written, of each sample
-    double held = 0.0;       // bytes of the pool
-    int flights = 0;         // steps under way that it is part of
-    bool writing = false;    // one of them will write a token
-    bool counted = false;    // belongs to the measured requests
-    bool guest = false;      // found half-way at the start: never measured
-};
-
 /// A turn takes about a microsecond; a look at the clock should not be felt.
 constexpr unsigned turns_between_looks = 64;
-
-/// A step under way.
-struct Flight {
-    struct Part {
-        std::uint32_t id = 0;
-        bool chunk = false;
-        bool writes = false;
-    };
-    double finish = 0.0;
-    StepCost cost;
-    double decoding = 0.0;
-    double chunk_tokens = 0.0;
-    std::vector<Part> parts;
-};
 
 class Simulation {
   public:
@@ -59,6 +30,7 @@ class Simulation {
           mix_(mix),
           load_(load),
           sampling_(sampling),
+          tally_(policy, load),
           lengths_(sampling.seed, 1),
           arrivals_(sampling.seed, 2),
           luck_(sampling.seed, 3),
@@ -100,17 +72,14 @@ class Simulation {
   private:
     // ---- requests ----
 
-    bool endless() const { return load_.kind == Load::Kind::saturated || load_.kind == Load::Kind::users; }
-
     void begin() {
         if (load_.kind == Load::Kind::users) {
             for (int i = 0; i < load_.value; ++i) arrive(0.0);
         }
         if (load_.kind == Load::Kind::trace) {
-            counting_ = true;
+            now_ = mix_.trace.empty() ? 0.0 : mix_.trace.front().arrival;
+            tally_.open(now_);
             for (const Request& request : mix_.trace) arrive(request.arrival);
-            window_start_ = mix_.trace.empty() ? 0.0 : mix_.trace.front().arrival;
-            now_ = window_start_;
         }
         if (load_.kind == Load::Kind::rate) {
             warm_ = std::max(50.0, std::floor(sampling_.requests / 5.0));
@@ -127,7 +96,7 @@ class Simulation {
     void arrive(double time) {
         Live live;
         live.request = mix_.draw(arrived_, lengths_);
-        if (policy_.role == Role::decode && endless()) {
+        if (policy_.role == Role::decode && tally_.endless()) {
             // Who wants one token got it where the prompt was computed and never comes here.
             for (int tries = 0; live.request.output < 2.0; ++tries) {
                 if (tries == 10000) {
@@ -165,7 +134,7 @@ class Simulation {
             end(lives_.back(), time);
             return;
         }
-        if (sampling_.start == Start::spread && endless() && !full_once_) {
+        if (sampling_.start == Start::spread && tally_.endless() && !full_once_) {
             const double done = std::floor(lengths_.uniform() * live.request.output);
             if (policy_.role != Role::decode) {
                 live.generated = std::min(done, live.request.output - 1.0);
@@ -175,7 +144,7 @@ class Simulation {
                 live.computed = live.target = live.request.prompt + live.generated - 1.0;
             }
             live.guest = true;
-            at_start_ += (live.generated - (policy_.role == Role::decode ? 1.0 : 0.0)) * policy_.samples;
+            tally_.found_half_way(live);
         }
         lives_.push_back(live);
         waiting_.push_back(static_cast<std::uint32_t>(lives_.size() - 1));
@@ -192,17 +161,16 @@ class Simulation {
         while (!problem_ && !done_ && next_arrival_ + policy_.host_seconds_request <= now_) {
             const auto number = static_cast<double>(arrived_);
             if (number == warm_) {
-                start_window(next_arrival_);
+                tally_.open(next_arrival_);
                 queue_at_start_ = queue_length();
             }
             arrive(next_arrival_);
             if (number + 1.0 == warm_ + sampling_.requests) {
-                window_end_ = next_arrival_;
-                counting_ = false;
-                waiting_at_end_ = queue_length();
-                const double grown = waiting_at_end_ - queue_at_start_;
+                tally_.close(next_arrival_);
+                tally_.left_waiting(queue_length());
+                const double grown = queue_length() - queue_at_start_;
                 if (grown > std::max(10.0, 0.05 * sampling_.requests)) {
-                    overloaded_ = true;
+                    tally_.overload();
                     finish();
                 }
             }
@@ -290,7 +258,7 @@ class Simulation {
         live.held = bytes;
         free_ -= more;
         in_use_ += more;
-        most_in_use_ = std::max(most_in_use_, in_use_);
+        tally_.held(in_use_);
     }
 
     /// The last of the running ones, from `from` on, that no step under way needs.
@@ -313,7 +281,7 @@ class Simulation {
         waiting_.push_front(id);
         preempted_ = true;
         full_once_ = true;
-        if (counting_) ++preemptions_;
+        tally_.preempted();
     }
 
     void admit(Flight& flight, double& decodes, double most) {
@@ -375,9 +343,8 @@ class Simulation {
         flight.chunk_tokens = plan_.chunk_tokens();
         flight.finish = stages_.pass(flight.cost, now_);
         dealing_.next();
-        if (counting_ && flying_.empty()) idle_seconds_ += std::max(0.0, now_ - std::max(last_finish_, window_start_));
-        most_tokens_ = std::max(most_tokens_, plan_.tokens(policy_));
-        most_sequences_ = std::max(most_sequences_, sequences_);
+        if (flying_.empty()) tally_.idle(last_finish_, now_);
+        tally_.launched(plan_.tokens(policy_), sequences_);
         flying_.push_back(std::move(flight));
     }
 
@@ -387,13 +354,7 @@ class Simulation {
         const double time = flight.finish;
         now_ = std::max(now_, time);
         last_finish_ = time;
-        if (counting_) {
-            steps_ += 1.0;
-            flops_ += flight.cost.flops;
-            bytes_ += flight.cost.memory_bytes;
-            decoding_ += flight.decoding;
-            computed_ += flight.chunk_tokens;
-        }
+        tally_.landed(flight);
         bool ended = false;
         for (const Flight::Part& part : flight.parts) {
             Live& live = lives_[part.id];
@@ -423,120 +384,54 @@ class Simulation {
     }
 
     void write(Live& live, bool chunk, double tokens, double time) {
+        tally_.wrote(live, tokens, time);
         if (!chunk) live.computed += tokens;
-        written_ += tokens * policy_.samples;
-        const bool first = live.generated == 0.0;
-        if (first) {
-            live.first = time;
-            if (counting_) prompts_ += live.request.prompt;
-        }
-        // A guest's first token here is not its first, and the time before it is unknown.
-        if (!first && !(live.guest && live.last == 0.0) && gaps_wanted(live)) {
-            const double gap = time - live.last;
-            if (!gaps_.empty() && gaps_.back().value == gap) {
-                gaps_.back().weight += 1.0;
-            } else {
-                gaps_.push_back({gap, 1.0});
-            }
-        }
+        if (live.generated == 0.0) live.first = time;
         live.generated += tokens;
         live.target = live.computed;
         live.last = time;
-        if (counting_) outputs_ += tokens * policy_.samples;
     }
 
-    bool gaps_wanted(const Live& live) const { return endless() ? counting_ : live.counted; }
-
     void end(Live& live, double time) {
-        ++finished_;
-        tokens_of_finished_ += (live.request.output - (policy_.role == Role::decode ? 1.0 : 0.0)) * policy_.samples;
-        if (live.guest) guests_finished_ += 1.0;
-        if (counting_) requests_ += 1.0;
+        tally_.ended(live, time);
         if (live.counted) --counted_open_;
-        const bool measured = endless() ? counting_ && !live.guest : live.counted;
-        if (measured) {
-            const double arrival = live.request.arrival;
-            waits_.push_back({std::max(0.0, live.entered - arrival), 1.0});
-            ttfts_.push_back({live.first - arrival, 1.0});
-            totals_.push_back({time - arrival, 1.0});
-            if (live.request.output > 1.0) tpots_.push_back({(time - live.first) / (live.request.output - 1.0), 1.0});
-        }
         live.last = time;
         if (load_.kind == Load::Kind::users) arrive(time);
     }
 
     // ---- the window that is measured ----
 
-    void start_window(double time) {
-        counting_ = true;
-        window_start_ = time;
-    }
-
     void check_end(double time) {
-        if (!endless()) {
-            if (load_.kind == Load::Kind::rate && !counting_ && window_end_ > 0.0 && counted_open_ == 0) finish();
+        if (!tally_.endless()) {
+            if (load_.kind == Load::Kind::rate && !tally_.counting() && tally_.closed() && counted_open_ == 0) finish();
             return;
         }
         // Where the token budget is the limit, the set is never full: many have come and gone instead.
-        if (static_cast<double>(finished_) > 2.0 * static_cast<double>(running_.size()) + 20.0) full_once_ = true;
+        if (static_cast<double>(tally_.finished()) > 2.0 * static_cast<double>(running_.size()) + 20.0)
+            full_once_ = true;
         // Warm: the set has been full (or everybody is in it) and twice as many have gone since as it held.
         if (!warm_started_ && (full_once_ || (load_.kind == Load::Kind::users && waiting_.empty()))) {
             warm_started_ = true;
             full_once_ = true;
-            warm_ = static_cast<double>(finished_) + 2.0 * static_cast<double>(running_.size()) + 1.0;
+            warm_ = static_cast<double>(tally_.finished()) + 2.0 * static_cast<double>(running_.size()) + 1.0;
         }
-        if (warm_started_ && !counting_ && static_cast<double>(finished_) >= warm_) start_window(time);
-        if (counting_ && requests_ >= sampling_.requests) finish();
+        if (warm_started_ && !tally_.counting() && static_cast<double>(tally_.finished()) >= warm_) tally_.open(time);
+        if (tally_.counting() && tally_.requests() >= sampling_.requests) finish();
     }
 
     void finish() {
-        if (window_end_ <= 0.0) window_end_ = last_finish_;
+        if (!tally_.closed()) tally_.close(last_finish_);
         done_ = true;
     }
 
     Outcome summary() {
-        Outcome outcome;
-        outcome.seconds = std::max(0.0, window_end_ - window_start_);
-        outcome.requests = static_cast<double>(totals_.size());
-        const double per_second = outcome.seconds > 0.0 ? 1.0 / outcome.seconds : 0.0;
-        Flow& flow = outcome.flow;
-        flow.requests = requests_ * per_second;
-        flow.prompt_tokens = prompts_ * per_second;
-        flow.output_tokens = outputs_ * per_second;
-        flow.computed_tokens = computed_ * per_second;
-        flow.flops = flops_ * per_second;
-        flow.memory_bytes = bytes_ * per_second;
-        flow.steps = steps_ * per_second;
-        flow.decoding = steps_ > 0.0 ? decoding_ / steps_ : 0.0;
-        flow.busy = std::clamp(1.0 - idle_seconds_ * per_second, 0.0, 1.0);
-        flow.step_seconds = steps_ > 0.0 ? flow.busy * outcome.seconds / steps_ : 0.0;
-        flow.preemptions = requests_ > 0.0 ? preemptions_ / requests_ : 0.0;
-        outcome.overloaded = overloaded_;
-        outcome.waiting = waiting_at_end_;
-        if (!overloaded_) {
-            outcome.wait = percentiles(std::move(waits_));
-            outcome.ttft = percentiles(std::move(ttfts_));
-            outcome.tpot = percentiles(std::move(tpots_));
-            outcome.itl = percentiles(std::move(gaps_));
-            outcome.request = percentiles(std::move(totals_));
-        }
+        Outcome outcome = tally_.summary();
         outcome.arrived = static_cast<double>(arrived_);
-        outcome.finished = static_cast<double>(finished_);
         outcome.unfinished = static_cast<double>(running_.size() + waiting_.size());
-        outcome.tokens_written = written_;
-        outcome.tokens_at_start = at_start_;
-        outcome.tokens_of_finished = tokens_of_finished_;
-        return account_for_the_rest(std::move(outcome));
-    }
-
-    Outcome account_for_the_rest(Outcome outcome) {
         const double before = policy_.role == Role::decode ? 1.0 : 0.0;
         for (const std::uint32_t id : running_) outcome.tokens_of_unfinished += lives_[id].generated - before;
         for (const std::uint32_t id : waiting_) outcome.tokens_of_unfinished += lives_[id].generated - before;
         outcome.tokens_of_unfinished *= policy_.samples;
-        outcome.most_pool_bytes = most_in_use_;
-        outcome.most_step_tokens = most_tokens_;
-        outcome.most_sequences = most_sequences_;
         if (load_.kind == Load::Kind::trace) {
             for (const Live& live : lives_) outcome.served.push_back({live.request, live.first, live.last});
         }
@@ -548,6 +443,7 @@ class Simulation {
     const Mix& mix_;
     const Load& load_;
     const Sampling& sampling_;
+    Tally tally_;
     Random lengths_;
     Random arrivals_;
     Random luck_;
@@ -571,72 +467,18 @@ class Simulation {
     std::vector<Flight> spares_;
     std::optional<Problem> problem_;
     std::uint64_t arrived_ = 0;
-    std::uint64_t finished_ = 0;
     std::uint64_t counted_open_ = 0;
-    double guests_finished_ = 0.0;
 
     bool done_ = false;
-    bool overloaded_ = false;
     bool full_once_ = false;  // the running set has met its limit
     bool warm_started_ = false;
-    bool counting_ = false;
     double warm_ = 0.0;
-    double window_start_ = 0.0;
-    double window_end_ = 0.0;
     double last_finish_ = 0.0;
-    double idle_seconds_ = 0.0;
     double queue_at_start_ = 0.0;
-    double waiting_at_end_ = 0.0;
-    double steps_ = 0.0;
-    double flops_ = 0.0;
-    double bytes_ = 0.0;
-    double decoding_ = 0.0;
-    double computed_ = 0.0;
-    double prompts_ = 0.0;
-    double outputs_ = 0.0;
-    double requests_ = 0.0;
-    double preemptions_ = 0.0;
-    double written_ = 0.0;
-    double at_start_ = 0.0;
-    double tokens_of_finished_ = 0.0;
-    double most_tokens_ = 0.0;
-    double most_sequences_ = 0.0;
     double in_use_ = 0.0;
-    double most_in_use_ = 0.0;
-    std::vector<Weighted> waits_;
-    std::vector<Weighted> ttfts_;
-    std::vector<Weighted> tpots_;
-    std::vector<Weighted> gaps_;
-    std::vector<Weighted> totals_;
 };
 
 }  // namespace
-
-std::optional<Percentiles> percentiles(std::vector<Weighted> values) {
-    double total = 0.0;
-    double sum = 0.0;
-    for (const Weighted& entry : values) {
-        total += entry.weight;
-        sum += entry.weight * entry.value;
-    }
-    if (!(total > 0.0)) return std::nullopt;
-    std::sort(values.begin(), values.end(), [](const Weighted& a, const Weighted& b) {
-        return a.value != b.value ? a.value < b.value : a.weight < b.weight;
-    });
-    // As if each value stood `weight` times in a row of `total`, the first at place 0.
-    const auto at = [&](double fraction) {
-        const double place = fraction * (total - 1.0);
-        double before = 0.0;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            const double last = before + values[i].weight - 1.0;
-            if (place <= last || i + 1 == values.size()) return values[i].value;
-            if (place < last + 1.0) return values[i].value + (place - last) * (values[i + 1].value - values[i].value);
-            before += values[i].weight;
-        }
-        return values.back().value;
-    };
-    return Percentiles{sum / total, at(0.5), at(0.9), at(0.99)};
-}
 
 Result<Outcome> simulate(const Replica& replica, const Policy& policy, const Mix& mix, const Load& load,
                          const Sampling& sampling) {

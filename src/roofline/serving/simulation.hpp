@@ -11,23 +11,10 @@
 #include "roofline/serving/flow.hpp"
 #include "roofline/serving/load.hpp"
 #include "roofline/serving/mix.hpp"
+#include "roofline/serving/percentiles.hpp"
 #include "roofline/serving/policy.hpp"
 
 namespace roofline::serving {
-
-struct Percentiles {
-    double mean = 0.0;
-    double p50 = 0.0;
-    double p90 = 0.0;
-    double p99 = 0.0;
-};
-
-/// Of values that each count `weight` times; between two values linearly. Empty without values.
-struct Weighted {
-    double value = 0.0;
-    double weight = 1.0;
-};
-std::optional<Percentiles> percentiles(std::vector<Weighted> values);
 
 enum class Start {
     spread,   // as if the replica had been running for long: the first requests are found at random places of their

@@ -1,0 +1,23 @@
+// Mean and percentiles of values that may each count many times.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+namespace roofline::serving {
+
+struct Percentiles {
+    double mean = 0.0;
+    double p50 = 0.0;
+    double p90 = 0.0;
+    double p99 = 0.0;
+};
+
+/// Of values that each count `weight` times; between two values linearly. Empty without values.
+struct Weighted {
+    double value = 0.0;
+    double weight = 1.0;
+};
+std::optional<Percentiles> percentiles(std::vector<Weighted> values);
+
+}  // namespace roofline::serving
