@@ -16,6 +16,7 @@ namespace {
 constexpr double worth_a_chain =
     0.02;  // of the time to the first token: what a queue must cost to be looked at closely
 constexpr double longest_chain = 1e5;
+constexpr double most_load = 0.99;  // of prompts: capacity says when it is too much
 
 struct Case {
     const Replica& replica;
@@ -76,19 +77,27 @@ double wait_for_a_place(double use, double places, double residence) {
     return power(use, std::sqrt(2.0 * (places + 1.0)) - 1.0) / (places * (1.0 - use)) * residence;
 }
 
+/// S9: requests of unlike size share a pool as if fewer and larger ones did, since a large one takes the place of
+/// several.
+double size_of_a_place(const Case& the, const Steady& full) {
+    return full.limit == Limit::pool ? 1.0 + the.demand.whole_variation * the.demand.whole_variation : 1.0;
+}
+
 /// S9: the same where few are served faster than many. The number of requests inside is a chain of births at the rate
 /// and deaths at the throughput of so many; who comes beyond the running set waits.
 double wait_in_line(const Case& the, double rate, double running, const Steady& full) {
-    const double places = std::floor(full.running + 0.5);
+    const double size = size_of_a_place(the, full);
+    const double places = std::max(1.0, std::floor(full.running / size + 0.5));
     std::vector<std::pair<double, double>> known = {{0.0, 0.0}};  // requests inside, requests per second
-    const double from = std::min(running, places);
+    const double from = std::min(running / size, places);
     for (const double inside : {0.5 * from, 0.75 * from, from, from + 0.25 * (places - from),
                                 from + 0.5 * (places - from), from + 0.75 * (places - from)}) {
         const double whole = std::floor(inside + 0.5);
         if (whole <= known.back().first || whole >= places) continue;
-        known.emplace_back(whole, closed(the, the.pacing.saturated(whole)).flow.requests);
+        known.emplace_back(whole, closed(the, the.pacing.saturated(whole * size)).flow.requests / size);
     }
-    known.emplace_back(places, full.capacity);
+    known.emplace_back(places, full.capacity / size);
+    rate /= size;
     double weight = 1.0;  // of as many inside as the loop has come to, on a scale of its own
     double sum = 1.0;
     for (std::size_t i = 1; i < known.size(); ++i) {
@@ -103,9 +112,29 @@ double wait_in_line(const Case& the, double rate, double running, const Steady& 
             }
         }
     }
-    const double use = rate / full.capacity;
+    const double use = rate * size / full.capacity;
     const double waiting = weight * use / ((1.0 - use) * (1.0 - use));
     return waiting / (sum + weight * use / (1.0 - use)) / rate;
+}
+
+/// S9: what a prompt waits for those before it. They are computed one after another in steps that are full, and a full
+/// step is longer than the mean one (Pollaczek and Khinchine).
+struct PromptQueue {
+    double load = 0.0;     // fraction of the time in which prompts are computed
+    double seconds = 0.0;  // what is left of the one under way included
+};
+PromptQueue prompts_before(const Case& the, double rate, const Pace& pace) {
+    double first = 0.0;
+    double second = 0.0;
+    for (const PromptSize& size : the.demand.prompts) {
+        const double rooms = size.tokens / pace.room;
+        first += size.weight * rooms;
+        second += size.weight * rooms * rooms;
+    }
+    if (!(first > 0.0)) return {};
+    const double step = the.times.full_step(pace);
+    const double load = std::min(rate * first * step, most_load);
+    return {load, load / (1.0 - load) * second / (2.0 * first) * step};
 }
 
 /// S9: the time between steps and the requests that come meanwhile, each from the other.
@@ -126,7 +155,8 @@ Steady arriving(const Case& the, double rate, const Load& load, const Steady& fu
     Steady result = closed(the, pace);
     result.itl = the.replica.pipeline_stages * times.interval;
     result.capacity = full.capacity;
-    const double prompt = times.prompt + pace.delay * times.interval;
+    const PromptQueue before = prompts_before(the, rate, pace);
+    const double prompt = times.prompt + before.seconds;
     const double residence = prompt + result.itl * demand.decode_steps;
     Flow& flow = result.flow;
     flow.requests = rate;
@@ -143,9 +173,10 @@ Steady arriving(const Case& the, double rate, const Load& load, const Steady& fu
     result.running = rate * residence;
     result.prompt_step_tokens = flow.steps > 0.0 ? rate * demand.fresh / flow.steps : 0.0;
     // The queue in front of the running set: nothing far from capacity, everything near it.
-    const double places = std::max(1.0, full.running);
+    const double places = std::max(1.0, full.running / size_of_a_place(the, full));
     const double uneven = ((load.poisson ? 1.0 : 0.0) + demand.decode_variation * demand.decode_variation) / 2.0;
-    const double inside = flow.busy * times.met / 2.0 + prompt;
+    // What is left of a step under way; of those that compute prompts it is counted with the prompts.
+    const double inside = std::max(0.0, flow.busy - before.load) * times.met / 2.0 + prompt;
     result.wait = uneven * wait_for_a_place(rate / full.capacity, places, residence);
     // To follow a pipeline for every number inside would take too long.
     if (result.wait > worth_a_chain * inside && places < longest_chain && the.replica.pipeline_stages == 1)

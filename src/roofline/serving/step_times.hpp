@@ -26,6 +26,8 @@ class StepTimes {
         : replica_(replica), policy_(policy), demand_(demand), stages_(replica.pipeline_stages) {}
 
     Times of(const Pace& pace);
+    /// Seconds of a step with all the prompt tokens that its budget has room for.
+    double full_step(const Pace& pace) { return interval(price(pace, pace.room)); }
     /// A pipeline in which as many come as go is followed step by step.
     bool followed(const Pace& pace) const { return stages_ > 1.0 && pace.slots > 0.0; }
     /// Its times, and the pace that is kept when steps wait for each other.
