@@ -7,6 +7,7 @@
 #include "places.hpp"
 #include "roofline/analyze/format.hpp"
 #include "roofline/analyze/ranks.hpp"
+#include "roofline/io/account_json.hpp"
 
 namespace roofline::analyze {
 namespace {
@@ -131,6 +132,14 @@ TEST(HoldOut, TwoRanksOnAHostShowWhoWaits) {
     }
     EXPECT_EQ(ranks[0].rank->number, 0.0);
     EXPECT_TRUE(ranks[1].rank->slowest);
+}
+
+TEST(HoldOut, AReportOfAnUnknownDeviceCanBeReadBack) {
+    const Analysis one = analysis_of("two_ranks_0");
+    const auto back = io::read_account(io::account_text(one.account, {}), "report");
+    ASSERT_TRUE(back) << back.error().text;
+    EXPECT_EQ(back->device.name, one.account.device.name);
+    EXPECT_EQ(back->stages.size(), one.account.stages.size());
 }
 
 }  // namespace

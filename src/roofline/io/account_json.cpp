@@ -183,7 +183,11 @@ Result<Account> read_account(std::string_view text, std::string_view file) {
                         file, schema));
     }
     Account account;
-    if (const Json* device = fields.find("device"); device != nullptr && device->contains("schema")) {
+    // A trace of a device that nobody knows holds its name and no figures.
+    const auto has_figures = [](const Json& device) {
+        return device.contains("schema") && !(device.contains("memory") && device.at("memory").empty());
+    };
+    if (const Json* device = fields.find("device"); device != nullptr && has_figures(*device)) {
         auto read = read_device(device->dump(), file);
         if (!read) return std::unexpected(read.error());
         account.device = std::move(*read);
