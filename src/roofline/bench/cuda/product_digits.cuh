@@ -140,7 +140,7 @@ struct DigitShape {
     static constexpr int pitch = Segment + 64;  // the rows that are read together lie in banks of their own
     static constexpr int stage_bytes = rows * pitch;
     static constexpr int most_stages = 12;
-    static constexpr int part_sets = 4;  // tiles whose sums may wait to be added up
+    static constexpr int part_sets = Columns == 1 ? 4 : 2;  // tiles whose sums may wait to be added up
     static constexpr int barrier_bytes = (most_stages + part_sets) * 16 + 16;
     static constexpr int part_pitch = rows + 1;
 
