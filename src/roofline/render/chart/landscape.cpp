@@ -20,6 +20,7 @@ constexpr double width = 960.0;
 constexpr double usual_height = 720.0;
 constexpr double crowded_height = 860.0;
 constexpr std::size_t crowd = 40;
+constexpr std::size_t most_names = 100;  // with more, the lines from far names would hide the points
 constexpr double radius = 5.0;
 
 bool drawable(const LandscapePoint& point) {
@@ -114,7 +115,8 @@ std::string landscape_chart(const std::vector<LandscapePoint>& points, const Lan
     for (const LandscapePoint& point : points) {
         if (!drawable(point)) continue;
         labels.push_back({frame.at(point.x, point.y), radius + (point.ringed ? 5.0 : 0.0), point.name,
-                          point.ringed ? text_size : small_size, point.ringed ? 1.0 : 0.0, point.ringed, true});
+                          point.ringed ? text_size : small_size, point.ringed ? 1.0 : 0.0, point.ringed,
+                          points.size() <= most_names});
     }
     const auto placed = place_labels(
         labels, taken, {frame.plot.left + 4.0, frame.plot.top + 4.0, frame.plot.right - 4.0, frame.plot.bottom - 4.0});
