@@ -88,9 +88,13 @@ void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity,
                     const float* source = from + (head + (value ? shape.kv_heads : 0)) * d;
                     void* target = value ? values : keys;
                     if (kv == DType::bf16) {
-                        for (std::int64_t i = 0; i < d; ++i) {
-                            const auto place = value ? value_place : key_place;
-                            static_cast<Bf16*>(target)[base + place(layout, position, i, d)] = to_bf16(source[i]);
+                        auto* to = static_cast<Bf16*>(target) + base;
+                        if (value) {
+                            for (std::int64_t i = 0; i < d; ++i)
+                                to[value_place(layout, position, i, d)] = to_bf16(source[i]);
+                        } else {
+                            for (std::int64_t i = 0; i < d; ++i)
+                                to[key_place(layout, position, i, d)] = to_bf16(source[i]);
                         }
                     } else {
                         std::memcpy(static_cast<float*>(target) + base + position * d, source,
