@@ -194,8 +194,44 @@ TEST(LeavingOut, PredictionsComeNearAllTheSame) {
     EXPECT_LT(sum / static_cast<double>(rows.size()), 0.03);
 }
 
+TEST(LeavingOut, ADeviceNobodyMeasuredLeansOnItsRelatives) {
+    const auto rows = made_products({"h100-sxm", "h200-sxm", "b200-sxm"}, 0.02);
+    const auto expected = expect_left_out(rows, LeftOut::device);
+    std::vector<Measurement> slower = rows;
+    for (Measurement& row : slower) {
+        if (row.device->name == "h200-sxm") row.seconds *= 3.0;
+    }
+    const auto after = expect_left_out(slower, LeftOut::device);
+    std::size_t moved = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        // A Hopper has the other Hopper; nobody else is of Blackwell's generation.
+        const bool alone = rows[i].device->name == "b200-sxm";
+        EXPECT_EQ(expected[i].source, alone ? "all devices, transferred" : "hopper, transferred");
+        EXPECT_LE(expected[i].low, expected[i].seconds);
+        EXPECT_GE(expected[i].high, expected[i].seconds);
+        if (rows[i].device->name == "h200-sxm") {
+            EXPECT_TRUE(same(expected[i], after[i])) << "a device does not help to predict itself";
+        } else {
+            moved += same(expected[i], after[i]) ? 0U : 1U;
+        }
+    }
+    EXPECT_GT(moved, 0U) << "others learn from it";
+}
+
+TEST(LeavingOut, AFitOverAllDevicesSaysWhoseTheyWere) {
+    const auto rows = made_products({"h100-sxm", "mi300x"}, 0.02);
+    for (const predict::Fitted& fitted : calibrate(rows).all()) {
+        if (fitted.scope != predict::Scope::everything) {
+            EXPECT_TRUE(fitted.vendors.empty());
+        } else {
+            EXPECT_EQ(fitted.vendors, (std::vector<std::string>{"AMD", "NVIDIA"}));
+        }
+    }
+}
+
 TEST(LeavingOut, NoRowsAreNoPredictions) {
     EXPECT_TRUE(expect_left_out({}).empty());
+    EXPECT_TRUE(expect_left_out({}, LeftOut::device).empty());
     EXPECT_TRUE(calibrate({}).all().empty());
 }
 

@@ -127,6 +127,12 @@ TEST(ReportCard, CountsWhatWasRefusedBesideWhatWasUsed) {
         EXPECT_EQ(find(found, "conv")->refused, 1);
     }
     EXPECT_EQ(cards(measured, expected, Grouping::size).size(), 1U) << "a refused row has no size";
+    const auto devices = cards(measured, expected, Grouping::device);
+    ASSERT_EQ(devices.size(), 1U);
+    EXPECT_EQ(devices[0].device, "exact");
+    EXPECT_EQ(devices[0].kind, "");
+    EXPECT_EQ(devices[0].rows, 1);
+    EXPECT_EQ(devices[0].refused, 3);
 }
 
 TEST(ReportCard, RefusedRowsByReasonWithTheFirstPlaces) {

@@ -95,6 +95,29 @@ TEST(Validate, CellsThatAreNoNumbersLeaveNoAnswerButAReason) {
     expect_refused({"calibrate", file}, "found no usable row");
 }
 
+TEST(Validate, PrintsTheTablesThatWereAskedFor) {
+    const TemporaryFolder folder;
+    const std::string file = folder.write("t.csv", header + "h200-sxm,gemm,bf16,1,4096,4096,14\n");
+    const std::string all = run({"validate", file}).out;
+    const std::string some = run({"validate", file, "--by", "device,kind"}).out;
+    for (const char* title : {"\nBy kind\n", "\nBy device\n"}) {
+        EXPECT_NE(all.find(title), std::string::npos) << title;
+        EXPECT_NE(some.find(title), std::string::npos) << title;
+    }
+    for (const char* title : {"\nBy kind and size\n", "\nBy kind, type and device\n"}) {
+        EXPECT_NE(all.find(title), std::string::npos) << title;
+        EXPECT_EQ(some.find(title), std::string::npos) << title;
+    }
+    expect_refused({"validate", file, "--by", "colour"}, "colour");
+}
+
+TEST(Validate, LeavesDevicesOutOfTheShippedTablesAlone) {
+    const TemporaryFolder folder;
+    const std::string file = folder.write("t.csv", header + "h200-sxm,gemm,bf16,1,4096,4096,14\n");
+    expect_refused({"validate", file, "--leave-out", "device"}, "takes no files");
+    expect_refused({"validate", "--leave-out", "colour"}, "colour");
+}
+
 TEST(Validate, OneGoodRowAmongBadOnesIsAnAnswer) {
     const TemporaryFolder folder;
     const std::string file = folder.write(

@@ -127,6 +127,7 @@ Calibration sample() {
             fit.stack = "a \"quoted\" stack\\";
             fit.scope = scope;
             fit.of = scope == Scope::everything ? "" : "toy";
+            if (scope == Scope::everything) fit.vendors = {"Intel", "NVIDIA"};
             for (std::size_t i = 0; i < known->constants.size(); ++i) {
                 // Somewhere between the bounds, of more digits than are written.
                 value = value > 0.5 ? value / 7.654321 : value * 1.7654321;
@@ -156,6 +157,7 @@ TEST(CalibrationFile, ReadsWhatItWrites) {
         EXPECT_EQ(is[f].stack, was[f].stack);
         EXPECT_EQ(is[f].scope, was[f].scope);
         EXPECT_EQ(is[f].of, was[f].of);
+        EXPECT_EQ(is[f].vendors, was[f].vendors);
         EXPECT_EQ(is[f].rows, was[f].rows);
         EXPECT_NEAR(is[f].error, was[f].error, 0.5e-4);
         EXPECT_NEAR(is[f].low, was[f].low, 0.5e-3);

@@ -27,6 +27,7 @@ struct Fit {
     std::string stack = "trtllm";
     Scope scope = Scope::device;
     std::string of = "h200-sxm";
+    std::vector<std::string> vendors = {};
 };
 
 Fitted fitted(const Fit& fit) {
@@ -36,6 +37,7 @@ Fitted fitted(const Fit& fit) {
     result.stack = fit.stack;
     result.scope = fit.scope;
     result.of = fit.of;
+    result.vendors = fit.vendors;
     result.constants[0] = fit.marker;
     result.low = 0.9;
     result.high = 1.1;
@@ -56,6 +58,11 @@ Device device_of(std::string name, std::string generation) {
 const Device h200 = device_of("h200-sxm", "hopper");
 const Device h100 = device_of("h100-sxm", "hopper");
 const Device mi300 = device_of("mi300x", "cdna3");
+
+Device made_by(std::string vendor, Device device) {
+    device.vendor = std::move(vendor);
+    return device;
+}
 
 /// The choice from these fits; the order in which they were added must not matter unless they are equally near.
 Choice choose(const std::vector<Fit>& fits, const Device& device = h200, std::string_view type = "bf16",
@@ -241,6 +248,36 @@ TEST(Choose, AFitToTheWholeClassIsTheLastResort) {
     EXPECT_LE(choice.low, 0.9);
     EXPECT_GE(choice.high, 1.1);
     EXPECT_EQ(choice.source.substr(0, 24), "all devices, transferred");
+}
+
+TEST(Choose, OtherVendorsDevicesComeAfterAnotherEnginesKernels) {
+    // The engine that was asked for was timed on an Intel card alone; a Hopper is nearer to what another engine does on
+    // NVIDIA's. Where nothing of the vendor was timed, the engine decides as ever.
+    const Fit asked = {.marker = 1.0, .stack = "vllm", .scope = Scope::everything, .of = "", .vendors = {"Intel"}};
+    const Fit other = {.marker = 2.0, .stack = "somebody", .scope = Scope::everything, .of = "", .vendors = {"NVIDIA"}};
+    const Fit both = {
+        .marker = 3.0, .stack = "vllm", .scope = Scope::everything, .of = "", .vendors = {"Intel", "NVIDIA"}};
+    const Device hopper = made_by("NVIDIA", h200);
+    EXPECT_EQ(choose({asked, other}, hopper).constants[0], 2.0);
+    EXPECT_EQ(choose({asked, other, both}, hopper).constants[0], 3.0);
+    const Device instinct = made_by("AMD", mi300);
+    EXPECT_EQ(choose({asked, other}, instinct).constants[0], 1.0);
+    // Another type is further off than another vendor.
+    Fit narrow = other;
+    narrow.type = "fp16";
+    EXPECT_EQ(choose({asked, narrow}, hopper).constants[0], 1.0);
+}
+
+TEST(Choose, OtherVendorsDevicesWidenTheRange) {
+    const Fit fit = {.stack = "vllm", .scope = Scope::everything, .of = "", .vendors = {"NVIDIA"}};
+    const Choice own = choose({fit}, made_by("NVIDIA", h200));
+    const Choice other = choose({fit}, made_by("AMD", mi300));
+    EXPECT_EQ(own.low, 0.9);
+    EXPECT_EQ(own.high, 1.1);
+    EXPECT_DOUBLE_EQ(other.low, 0.9 / 1.15);
+    EXPECT_DOUBLE_EQ(other.high, 1.1 * 1.15);
+    // A file that does not say whose devices they were is taken as it is.
+    EXPECT_EQ(choose({on_everything}, made_by("AMD", mi300)).low, 0.9);
 }
 
 TEST(Choose, WhatHasNoTypeIsNotCarriedFromAnother) {

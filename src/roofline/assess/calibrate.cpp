@@ -121,7 +121,11 @@ struct FitName {
         return std::tie(scope, of) < std::tie(other.scope, other.of);
     }
 };
-using Residuals = std::map<FitName, std::vector<double>>;
+struct Residual {
+    double value = 0.0;
+    double weight = 1.0;
+};
+using Residuals = std::map<FitName, std::vector<Residual>>;
 
 /// All groups of one class: the class as a whole, families of kernels, groups, generations, devices.
 class ClassFit {
@@ -146,7 +150,7 @@ class ClassFit {
             family.insert(family.end(), rows.begin(), rows.end());
         }
         const Constants general = fit_rows(class_, all, start_of(class_), pull_class);
-        if (groups_.size() > 1) keep({&class_, "", ""}, Scope::everything, "", general, all.size());
+        if (groups_.size() > 1) keep({&class_, "", ""}, Scope::everything, "", general, all);
         for (const auto& [family, rows] : families) {
             // Kernels of one make under several callers and types share what they can; the rest start from physics, not
             // from an average over kernels that have nothing in common.
@@ -168,7 +172,8 @@ class ClassFit {
         return result;
     }
 
-    void keep(const GroupKey& key, Scope scope, std::string of, const Constants& constants, std::size_t count) {
+    void keep(const GroupKey& key, Scope scope, std::string of, const Constants& constants,
+              const RowPointers& rows) {
         Fitted fitted;
         fitted.kernel_class = key.kernel_class;
         fitted.type = key.type;
@@ -176,7 +181,12 @@ class ClassFit {
         fitted.scope = scope;
         fitted.of = std::move(of);
         fitted.constants = constants;
-        fitted.rows = static_cast<double>(count);
+        fitted.rows = static_cast<double>(rows.size());
+        if (scope == Scope::everything) {
+            std::set<std::string> vendors;
+            for (const Row* row : rows) vendors.insert(row->device->vendor);
+            fitted.vendors.assign(vendors.begin(), vendors.end());
+        }
         into_.add(std::move(fitted));
     }
 
@@ -187,7 +197,7 @@ class ClassFit {
         // What a family left at a bound may have to move again here.
         const Constants general = fit_rows(class_, rows, prior, pull, Start::prior_and_class);
         stiffness_ = std::clamp(scatter(class_, rows, general) / usual_scatter, 1.0, most_stiffness);
-        keep(key, Scope::everything, "", general, rows.size());
+        keep(key, Scope::everything, "", general, rows);
         if (transfers_ != nullptr) judge_transfers(key, rows, by_generation, prior, pull);
         for (const auto& [generation, devices] : by_generation) {
             RowPointers relatives;
@@ -195,12 +205,12 @@ class ClassFit {
             const Constants shared = by_generation.size() == 1
                                          ? general
                                          : fit_rows(class_, relatives, general, stiffness_ * pull_generation);
-            if (!generation.empty()) keep(key, Scope::generation, generation, shared, relatives.size());
+            if (!generation.empty()) keep(key, Scope::generation, generation, shared, relatives);
             for (const auto& [device, some] : devices) {
                 const Constants own = devices.size() == 1 && by_generation.size() == 1
                                           ? shared
                                           : fit_rows(class_, some, shared, stiffness_ * pull_device);
-                keep(key, Scope::device, device, own, some.size());
+                keep(key, Scope::device, device, own, some);
             }
         }
     }
@@ -215,26 +225,31 @@ class ClassFit {
                 if (row->device->generation != generation) others.push_back(row);
             }
             const Constants general = others.empty() ? prior : fit_rows(class_, others, prior, pull);
+            std::size_t of_generation = 0;
+            for (const auto& [device, some] : devices) of_generation += some.size();
             for (const auto& [device, some] : devices) {
-                if (!others.empty()) note(key, Scope::everything, "", some, general);
+                // What comes next is a new generation, not one more device of the one that was measured most: each
+                // has one voice.
+                if (!others.empty())
+                    note(key, Scope::everything, "", some, general, 1.0 / static_cast<double>(of_generation));
                 RowPointers relatives;
                 for (const auto& [relative, theirs] : devices) {
                     if (relative != device) relatives.insert(relatives.end(), theirs.begin(), theirs.end());
                 }
                 if (relatives.empty() || generation.empty()) continue;
                 note(key, Scope::generation, generation, some,
-                     fit_rows(class_, relatives, general, stiffness_ * pull_generation));
+                     fit_rows(class_, relatives, general, stiffness_ * pull_generation), 1.0);
             }
         }
     }
 
     void note(const GroupKey& key, Scope scope, const std::string& of, const RowPointers& rows,
-              const Constants& constants) {
-        std::vector<double>& seen = (*transfers_)[{key, scope, of}];
+              const Constants& constants, double weight) {
+        std::vector<Residual>& seen = (*transfers_)[{key, scope, of}];
         for (const Row* row : rows) {
             const double expected =
                 std::max(predicted_seconds(row->sample.calls, constants), measured_[row->index].attainable);
-            seen.push_back(std::log(row->sample.seconds / expected));
+            seen.push_back({std::log(row->sample.seconds / expected), weight});
         }
     }
 
@@ -294,12 +309,18 @@ StepSamples step_groups(std::span<const Measurement> rows, const std::vector<boo
     return result;
 }
 
-double quantile(std::vector<double> values, double part) {
-    std::sort(values.begin(), values.end());
-    const double place = part * static_cast<double>(values.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
-    const std::size_t above = std::min(below + 1, values.size() - 1);
-    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+/// Each value stands in the middle of its weight, the first at 0 and the last at 1, with straight lines between.
+double quantile(std::vector<Residual> seen, double part) {
+    std::sort(seen.begin(), seen.end(), [](const Residual& a, const Residual& b) { return a.value < b.value; });
+    double whole = 0.0;
+    for (std::size_t i = 1; i < seen.size(); ++i) whole += 0.5 * (seen[i - 1].weight + seen[i].weight);
+    double left = part * whole;
+    for (std::size_t i = 1; i < seen.size(); ++i) {
+        const double width = 0.5 * (seen[i - 1].weight + seen[i].weight);
+        if (left <= width) return seen[i - 1].value + left / width * (seen[i].value - seen[i - 1].value);
+        left -= width;
+    }
+    return seen.back().value;
 }
 
 const Fitted* find_fit(const Calibration& calibration, const GroupKey& key, Scope scope, const std::string& of) {
@@ -311,18 +332,22 @@ const Fitted* find_fit(const Calibration& calibration, const GroupKey& key, Scop
 }
 
 /// The spread of residuals as a range around the expected time, and their mean error.
-void set_range(Fitted& fitted, const std::vector<double>& seen, double margin) {
+void set_range(Fitted& fitted, const std::vector<Residual>& seen, double margin) {
     fitted.low = std::min(std::exp(quantile(seen, low_quantile)), 1.0) / margin;
     fitted.high = std::max(std::exp(quantile(seen, high_quantile)), 1.0) * margin;
     double sum = 0.0;
-    for (const double residual : seen) sum += std::fabs(std::exp(-residual) - 1.0);
-    fitted.error = sum / static_cast<double>(seen.size());
+    double weights = 0.0;
+    for (const Residual& residual : seen) {
+        sum += residual.weight * std::fabs(std::exp(-residual.value) - 1.0);
+        weights += residual.weight;
+    }
+    fitted.error = sum / weights;
 }
 
 void set_ranges(Calibration& calibration, const Residuals& residuals) {
     constexpr std::size_t enough = 10;
-    std::map<const KernelClass*, std::vector<double>> of_class;
-    std::map<GroupKey, std::vector<double>> of_group;  // on devices of their own
+    std::map<const KernelClass*, std::vector<Residual>> of_class;
+    std::map<GroupKey, std::vector<Residual>> of_group;  // on devices of their own
     for (const auto& [name, seen] : residuals) {
         if (name.scope == Scope::everything) {
             auto& all = of_class[name.key.kernel_class];
@@ -375,7 +400,7 @@ void note_residuals(const Groups& groups, const Calibration& fitted, const std::
             if (found == nullptr) continue;
             const double expected =
                 std::max(predicted_seconds(row.sample.calls, found->constants), rows[row.index].attainable);
-            into[{key, Scope::device, row.device->name}].push_back(std::log(row.sample.seconds / expected));
+            into[{key, Scope::device, row.device->name}].push_back({std::log(row.sample.seconds / expected)});
         }
     }
 }
@@ -406,6 +431,20 @@ std::vector<int> fold_of_rows(std::span<const Measurement> rows, int folds) {
     for (const Measurement& row : rows) result.push_back(fold[{row.kind, row.family}]);
     return result;
 }
+
+namespace {
+
+/// Each device is a fold of its own.
+std::vector<int> device_of_rows(std::span<const Measurement> rows) {
+    std::map<std::string_view, int> numbers;
+    std::vector<int> result;
+    result.reserve(rows.size());
+    for (const Measurement& row : rows)
+        result.push_back(numbers.try_emplace(row.device->name, static_cast<int>(numbers.size())).first->second);
+    return result;
+}
+
+}  // namespace
 
 Calibration calibrate(std::span<const Measurement> rows, Judging judging) {
     const std::vector<bool> everything(rows.size(), true);
@@ -450,16 +489,19 @@ Expected expect(const Measurement& row, const std::shared_ptr<const Calibration>
     return result;
 }
 
-std::vector<Expected> expect_left_out(std::span<const Measurement> rows) {
+std::vector<Expected> expect_left_out(std::span<const Measurement> rows, LeftOut what) {
+    const bool by_device = what == LeftOut::device;
+    const std::vector<int> folds = by_device ? device_of_rows(rows) : fold_of_rows(rows, default_folds);
+    const int count = folds.empty() ? 0 : *std::max_element(folds.begin(), folds.end()) + 1;
     std::vector<Expected> result(rows.size());
-    const std::vector<int> folds = fold_of_rows(rows, default_folds);
     // Ranges come from the other folds too: a fit that has not seen these rows must not know their spread either.
-    for (int fold = 0; fold < default_folds; ++fold) {
+    for (int fold = 0; fold < count; ++fold) {
         std::vector<Measurement> others;
         for (std::size_t i = 0; i < rows.size(); ++i) {
             if (folds[i] != fold) others.push_back(rows[i]);
         }
-        const auto fitted = std::make_shared<const Calibration>(calibrate(others, Judging::own_devices));
+        const auto fitted = std::make_shared<const Calibration>(
+            calibrate(others, by_device ? Judging::transfers_too : Judging::own_devices));
         for (std::size_t i = 0; i < rows.size(); ++i) {
             if (folds[i] == fold) result[i] = expect(rows[i], fitted);
         }

@@ -35,7 +35,11 @@ struct Expected {
 };
 Expected expect(const Measurement& row, const std::shared_ptr<const predict::Calibration>& calibration);
 
-/// Each row predicted by a fit that did not see its family.
-std::vector<Expected> expect_left_out(std::span<const Measurement> rows);
+/// What a fit has not seen of the row it predicts: its family of shapes (a new shape or model on a known device), or
+/// anything of its device (a machine nobody measured, known by its data sheet and its relatives).
+enum class LeftOut { family, device };
+
+/// Each row predicted by a fit, and a range, that did not see what is left out.
+std::vector<Expected> expect_left_out(std::span<const Measurement> rows, LeftOut what = LeftOut::family);
 
 }  // namespace roofline::assess

@@ -48,6 +48,8 @@ Key key_of(Grouping grouping, const std::string& device, const std::string& kind
             return {kind, stage, "", "", ""};
         case Grouping::size:
             return {kind, stage, "", "", std::string(size)};
+        case Grouping::device:
+            return {"", "", "", device, ""};
     }
     return {};
 }

@@ -35,7 +35,7 @@ struct Card {
     double coverage = 0.0;  // share of rows whose time lay within the expected range
 };
 
-enum class Grouping { full, kind, size };  // device x kind x type x stage; kind x stage; kind x size of the time
+enum class Grouping { full, kind, size, device };  // device x kind x type x stage; kind x stage; with size; device
 
 std::vector<Card> cards(const Measurements& measured, std::span<const Expected> expected, Grouping grouping);
 

@@ -33,6 +33,7 @@ void read_fit(Fields& line, predict::Calibration& into) {
     fitted.of = line.text_or("of", "");
     if (fitted.of.empty() != (fitted.scope == predict::Scope::everything))
         line.complain("of", "expected the name of the device or generation, and nothing for everything");
+    if (line.has("vendors")) fitted.vendors = line.texts("vendors");
     fitted.rows = line.number_or("rows", 0.0);
     fitted.error = line.number_or("error", 0.0);
     const std::vector<double> range = line.numbers("range");
@@ -78,12 +79,14 @@ std::string write_calibration(const predict::Calibration& calibration, const std
     text += "\n  ],\n  \"fits\": [";
     bool first = true;
     for (const predict::Fitted& fitted : calibration.all()) {
+        const std::string vendors =
+            fitted.vendors.empty() ? "" : fmt::format("\"vendors\": {}, ", Json(fitted.vendors).dump());
         text += fmt::format(
-            "{}\n    {{\"class\": {}, \"type\": {}, \"stack\": {}, \"scope\": {}, \"of\": {}, \"rows\": {:.0f}, "
+            "{}\n    {{\"class\": {}, \"type\": {}, \"stack\": {}, \"scope\": {}, \"of\": {}, {}\"rows\": {:.0f}, "
             "\"error\": "
             "{:.4f}, \"range\": [{:.4g}, {:.4g}], \"constants\": {{",
             first ? "" : ",", quoted(fitted.kernel_class->name), quoted(fitted.type), quoted(fitted.stack),
-            quoted(predict::name(fitted.scope)), quoted(fitted.of), fitted.rows, fitted.error, fitted.low, fitted.high);
+            quoted(predict::name(fitted.scope)), quoted(fitted.of), vendors, fitted.rows, fitted.error, fitted.low, fitted.high);
         for (std::size_t i = 0; i < fitted.kernel_class->constants.size(); ++i) {
             text += fmt::format("{}{}: {:.5g}", i > 0 ? ", " : "", quoted(fitted.kernel_class->constants[i].name),
                                 fitted.constants[i]);

@@ -9,7 +9,7 @@ namespace {
 // Of a class nobody has timed: what kernels of one class were seen to differ by between engines.
 constexpr double assumed_low = 0.7;
 constexpr double assumed_high = 1.6;
-// Constants of another number type or another engine's kernels: the range grows by this factor on both sides.
+// Constants of another number type, another engine's kernels or another vendor's devices: the range grows by this factor on both sides.
 constexpr double widened = 1.15;
 
 bool covers(const Fitted& fitted, const Device& device) {
@@ -28,6 +28,12 @@ bool covers(const Fitted& fitted, const Device& device) {
 std::string_view make_of(std::string_view stack) {
     const std::size_t slash = stack.find('/');
     return slash == std::string_view::npos ? std::string_view() : stack.substr(slash + 1);
+}
+
+/// Measured on devices of other vendors alone. A file that does not say so is taken for the device's own.
+bool foreign(const Fitted& fitted, const Device& device) {
+    return fitted.scope == Scope::everything && !fitted.vendors.empty() &&
+           std::find(fitted.vendors.begin(), fitted.vendors.end(), device.vendor) == fitted.vendors.end();
 }
 
 // Distances between software: the place among those asked for, then the same make of kernels, then anything else.
@@ -112,8 +118,8 @@ Choice Calibration::choose(const KernelClass& kernel_class, std::string_view typ
                            const Device& device) const {
     const std::vector<std::string_view> types = related_types(type);
     const std::vector<std::string_view> near = near_types(type);
-    // Each way of being further off costs more than any number of the lesser ones: the type, then kernels of another
-    // make, then a type that is done in the same way, then another device. Kernels differ more between engines than
+    // Each way of being further off costs more than any number of the lesser ones: the type, then another vendor's
+    // devices, then kernels of another make, then a type that is done in the same way, then another device. Kernels differ more between engines than
     // between devices, once figures are fractions of the datasheet. Among the stacks that were asked for, the device
     // decides.
     const Fitted* best = nullptr;
@@ -133,10 +139,12 @@ Choice Calibration::choose(const KernelClass& kernel_class, std::string_view typ
                                                                 : static_cast<std::size_t>(type_place - types.begin());
         const bool nearly = fitted.type != type && std::find(near.begin(), near.end(), fitted.type) != near.end();
         const std::size_t strangeness = stack_distance < same_make ? 0 : stack_distance < other_stack ? 1 : 2;
-        const std::size_t distance = ((((nearly ? 0 : type_distance) * 3 + strangeness) * 2 + (nearly ? 1 : 0)) * 3 +
-                                      static_cast<std::size_t>(fitted.scope)) *
-                                         (other_stack + 1) +
-                                     stack_distance;
+        std::size_t distance = nearly ? 0 : type_distance;
+        distance = distance * 2 + (foreign(fitted, device) ? 1 : 0);
+        distance = distance * 3 + strangeness;
+        distance = distance * 2 + (nearly ? 1 : 0);
+        distance = distance * 3 + static_cast<std::size_t>(fitted.scope);
+        distance = distance * (other_stack + 1) + stack_distance;
         if (distance < best_distance) {
             best_distance = distance;
             best = &fitted;
@@ -155,7 +163,8 @@ Choice Calibration::choose(const KernelClass& kernel_class, std::string_view typ
         return choice;
     }
     choice.constants = best->constants;
-    const double margin = (best_type > 0 ? widened : 1.0) * (best_stack || best->stack.empty() ? 1.0 : widened);
+    const double margin = (best_type > 0 ? widened : 1.0) * (best_stack || best->stack.empty() ? 1.0 : widened) *
+                          (foreign(*best, device) ? widened : 1.0);
     choice.low = best->low / margin;
     choice.high = best->high * margin;
     choice.source = source_of(*best, type, best_type > 0);

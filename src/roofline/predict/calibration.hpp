@@ -24,6 +24,7 @@ struct Fitted {
     std::string stack;  // the software that was timed: "trtllm", "cudnn_attention"
     Scope scope = Scope::everything;
     std::string of;  // the device's or generation's name
+    std::vector<std::string> vendors;  // of a fit over all devices: who made those that were measured
     std::array<double, max_constants> constants{};
     // Eight of ten measurements that the fit had not seen lay between these multiples of what it expected. For a
     // generation or all devices: measurements on a device the fit had not seen.
@@ -53,8 +54,9 @@ class Calibration {
     std::vector<Fitted> all() const;
 
     /// The nearest fit there is: the type itself before a relative of it; kernels of the `stacks` asked for before
-    /// those of the same make, before any others; then own device before its generation before all devices. Without
-    /// any, the class's start values.
+    /// those of the same make, before any others; then own device before its generation before all devices. What was
+    /// measured on other vendors' devices alone comes after all others of its type. Without any, the class's start
+    /// values.
     Choice choose(const KernelClass& kernel_class, std::string_view type, std::span<const std::string> stacks,
                   const Device& device) const;
 

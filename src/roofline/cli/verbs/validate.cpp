@@ -2,6 +2,7 @@
 #include "roofline/assess/validate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,6 +29,8 @@ using render::Align;
 struct Options {
     std::vector<std::string> files;
     std::string calibration;
+    std::string leave_out = "family";
+    std::vector<std::string> by;  // tables to print; none: all
     bool per_row = false;
     OutputOptions output;
     PlotOptions plot;
@@ -68,6 +71,13 @@ Result<Judged> judge(const Options& options) {
     auto measured = load_measured(options.files);
     if (!measured) return std::unexpected(measured.error());
     judged.measured = std::move(*measured);
+    if (options.leave_out == "device") {
+        if (!options.files.empty() || !options.calibration.empty())
+            return fail("--leave-out device judges the shipped tables: it takes no files and no --calibration");
+        judged.expected = assess::expect_left_out(judged.measured.rows, assess::LeftOut::device);
+        judged.how = "each row predicted as if nothing had been measured on its device: by constants of its relatives";
+        return judged;
+    }
     if (options.files.empty() && options.calibration.empty()) {
         judged.expected = assess::expect_left_out(judged.measured.rows);
         judged.how =
@@ -106,25 +116,26 @@ std::string signed_percent(double fraction) {
 }
 
 render::Table table_of(const std::vector<Card>& cards, assess::Grouping grouping) {
+    const bool full = grouping == assess::Grouping::full;
+    const bool by_device = grouping == assess::Grouping::device;
+    const bool by_size = grouping == assess::Grouping::size;
     render::Table table;
-    table.columns = {{"kind", Align::left}, {"stage", Align::left}};
-    if (grouping == assess::Grouping::full) {
-        table.columns.push_back({"type", Align::left});
-        table.columns.push_back({"device", Align::left});
-    }
-    if (grouping == assess::Grouping::size) table.columns.push_back({"size", Align::left});
+    if (!by_device) table.columns = {{"kind", Align::left}, {"stage", Align::left}};
+    if (full) table.columns.push_back({"type", Align::left});
+    if (full || by_device) table.columns.push_back({"device", Align::left});
+    if (by_size) table.columns.push_back({"size", Align::left});
     for (const char* title :
          {"rows", "refused", "limit", "attainable", "expected", "median", "p95", "worst", "bias", "in range"})
         table.columns.push_back({title});
     for (const Card& card : cards) {
-        std::vector<std::string> cells = {card.kind, card.stage.empty() ? "-" : card.stage};
-        if (grouping == assess::Grouping::full) {
-            cells.push_back(card.type.empty() ? "-" : card.type);
-            cells.push_back(card.device);
-        }
-        if (grouping == assess::Grouping::size) cells.push_back(card.size);
+        const auto or_dash = [](const std::string& text) { return text.empty() ? "-" : text; };
+        std::vector<std::string> cells;
+        if (!by_device) cells = {card.kind, or_dash(card.stage)};
+        if (full) cells.push_back(or_dash(card.type));
+        if (full || by_device) cells.push_back(or_dash(card.device));
+        if (by_size) cells.push_back(card.size);
         cells.push_back(std::to_string(card.rows));
-        cells.push_back(grouping == assess::Grouping::size ? "-" : std::to_string(card.refused));
+        cells.push_back(by_size ? "-" : std::to_string(card.refused));
         if (card.rows == 0) {
             cells.insert(cells.end(), 8, "-");
         } else {
@@ -250,6 +261,17 @@ render::Table rows_table(const Judged& judged) {
     return table;
 }
 
+/// What `--by` names.
+struct Tables {
+    const char* option;
+    const char* title;
+    assess::Grouping grouping;
+};
+constexpr std::array<Tables, 4> all_tables = {{{"kind", "By kind", assess::Grouping::kind},
+                                               {"size", "By kind and size", assess::Grouping::size},
+                                               {"device", "By device", assess::Grouping::device},
+                                               {"type", "By kind, type and device", assess::Grouping::full}}};
+
 std::string text_of(const Judged& judged, const Options& options) {
     const bool markdown = options.output.format == "md";
     const auto spell = [&](const render::Table& table) {
@@ -268,14 +290,14 @@ std::string text_of(const Judged& judged, const Options& options) {
                                    judged.measured.refused.size(), judged.how);
     text +=
         "Errors are |predicted / measured - 1|: means of limit, attainable and expected, then more about expected.\n";
-    for (const auto& [grouping, name] :
-         {std::pair{assess::Grouping::kind, "By kind"}, std::pair{assess::Grouping::size, "By kind and size"},
-          std::pair{assess::Grouping::full, "By kind, type and device"}}) {
-        text += title(name);
-        text += spell(table_of(assess::cards(judged.measured, judged.expected, grouping), grouping));
+    for (const Tables& tables : all_tables) {
+        if (!options.by.empty() && std::find(options.by.begin(), options.by.end(), tables.option) == options.by.end())
+            continue;
+        text += title(tables.title);
+        text += spell(table_of(assess::cards(judged.measured, judged.expected, tables.grouping), tables.grouping));
     }
     const auto refused = assess::count_refused(judged.measured.refused);
-    if (!refused.empty()) {
+    if (!refused.empty() && options.by.empty()) {
         text += title("Rows refused");
         render::Table table{{{"rows"}, {"why", Align::left}, {"where", Align::left}}, {}};
         for (const auto& count : refused)
@@ -328,6 +350,12 @@ void validate_verb(Program& program) {
     verb->add_option("--calibration", options->calibration,
                      "Constants written by calibrate, instead of the built-in ones")
         ->type_name("FILE");
+    verb->add_option("--leave-out", options->leave_out,
+                     "What the constants have not seen of a row: its family of shapes, or all of its device")
+        ->check(CLI::IsMember({"family", "device"}));
+    verb->add_option("--by", options->by, "Only these tables: by kind; with size; by device; with type and device")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"kind", "size", "device", "type"}));
     verb->add_flag("--per-row", options->per_row, "Each row with its prediction");
     options->output.add_to(*verb, {"table", "md", "csv", "json"});
     options->plot.add_to(*verb);
