@@ -172,8 +172,7 @@ class ClassFit {
         return result;
     }
 
-    void keep(const GroupKey& key, Scope scope, std::string of, const Constants& constants,
-              const RowPointers& rows) {
+    void keep(const GroupKey& key, Scope scope, std::string of, const Constants& constants, const RowPointers& rows) {
         Fitted fitted;
         fitted.kernel_class = key.kernel_class;
         fitted.type = key.type;

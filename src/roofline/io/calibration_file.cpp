@@ -86,7 +86,8 @@ std::string write_calibration(const predict::Calibration& calibration, const std
             "\"error\": "
             "{:.4f}, \"range\": [{:.4g}, {:.4g}], \"constants\": {{",
             first ? "" : ",", quoted(fitted.kernel_class->name), quoted(fitted.type), quoted(fitted.stack),
-            quoted(predict::name(fitted.scope)), quoted(fitted.of), vendors, fitted.rows, fitted.error, fitted.low, fitted.high);
+            quoted(predict::name(fitted.scope)), quoted(fitted.of), vendors, fitted.rows, fitted.error, fitted.low,
+            fitted.high);
         for (std::size_t i = 0; i < fitted.kernel_class->constants.size(); ++i) {
             text += fmt::format("{}{}: {:.5g}", i > 0 ? ", " : "", quoted(fitted.kernel_class->constants[i].name),
                                 fitted.constants[i]);

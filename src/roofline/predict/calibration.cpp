@@ -9,7 +9,8 @@ namespace {
 // Of a class nobody has timed: what kernels of one class were seen to differ by between engines.
 constexpr double assumed_low = 0.7;
 constexpr double assumed_high = 1.6;
-// Constants of another number type, another engine's kernels or another vendor's devices: the range grows by this factor on both sides.
+// Constants of another number type, another engine's kernels or another vendor's devices: the range grows by this
+// factor on both sides.
 constexpr double widened = 1.15;
 
 bool covers(const Fitted& fitted, const Device& device) {
@@ -119,9 +120,9 @@ Choice Calibration::choose(const KernelClass& kernel_class, std::string_view typ
     const std::vector<std::string_view> types = related_types(type);
     const std::vector<std::string_view> near = near_types(type);
     // Each way of being further off costs more than any number of the lesser ones: the type, then another vendor's
-    // devices, then kernels of another make, then a type that is done in the same way, then another device. Kernels differ more between engines than
-    // between devices, once figures are fractions of the datasheet. Among the stacks that were asked for, the device
-    // decides.
+    // devices, then kernels of another make, then a type that is done in the same way, then another device. Kernels
+    // differ more between engines than between devices, once figures are fractions of the datasheet. Among the stacks
+    // that were asked for, the device decides.
     const Fitted* best = nullptr;
     std::size_t best_distance = std::numeric_limits<std::size_t>::max();
     std::size_t best_type = 0;

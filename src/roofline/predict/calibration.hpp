@@ -23,7 +23,7 @@ struct Fitted {
     std::string type;   // number type of the weights or of the computation: "bf16", "fp8_block"
     std::string stack;  // the software that was timed: "trtllm", "cudnn_attention"
     Scope scope = Scope::everything;
-    std::string of;  // the device's or generation's name
+    std::string of;                    // the device's or generation's name
     std::vector<std::string> vendors;  // of a fit over all devices: who made those that were measured
     std::array<double, max_constants> constants{};
     // Eight of ten measurements that the fit had not seen lay between these multiples of what it expected. For a

@@ -1,6 +1,6 @@
-// Activations as sums of two eight-bit digits, so that whole numbers of eight bits or fewer meet them on the tensor cores as
-// they are and never become bf16. A tensor instruction multiplies weights by eight columns; one row of activations
-// would leave seven of them empty, so its second digit costs nothing.
+// Activations as sums of two eight-bit digits, so that whole numbers of eight bits or fewer meet them on the tensor
+// cores as they are and never become bf16. A tensor instruction multiplies weights by eight columns; one row of
+// activations would leave seven of them empty, so its second digit costs nothing.
 //
 // Values of a group are scaled by one power of two, taken from the largest of them, and cut:
 //   q = round(x 2^(13-e)), 2^e the power of two in the largest: 15 bits; q = 128 high + low, low in 0..127.
