@@ -183,6 +183,12 @@ Result<void> read_requests(const PlanOptions& options, decide::PlanQuestion& que
     }
     question.model.workload.prompt = std::max(1.0, std::round(prompts));
     question.model.workload.generate = std::round(outputs);
+    if (question.model.workload.generate < 2.0 && mix.longest_context > 0.0 && prompts + 2.0 > mix.longest_context) {
+        return fail(
+            fmt::format("--prompt: found \"{}\", expected prompts that leave room for an output: the model holds {} "
+                        "tokens, prompt and output together",
+                        io::printable(options.prompt), mix.longest_context));
+    }
     if (question.model.workload.generate < 2.0) {
         return fail(fmt::format("--generate: found \"{}\", expected outputs of at least 2 tokens in the mean",
                                 io::printable(options.generate)));
