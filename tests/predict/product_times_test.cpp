@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "predict/kernel_times.hpp"
+#include "roofline/predict/execution.hpp"
 
 namespace roofline::predict {
 namespace {
@@ -70,6 +71,22 @@ TEST(Gemm, SystolicArraysPadColumnsAndDepthToTheirSide) {
     EXPECT_GT(seconds(1024, 4097, 4096), 1.03 * seconds(1024, 4096, 4096));
     EXPECT_EQ(seconds(1, 4096, 4096), seconds(8, 4096, 4096));  // rows stream through eight at a time
     EXPECT_GT(seconds(9, 4096, 4096), 1.8 * seconds(8, 4096, 4096));
+}
+
+TEST(Gemm, AProcessorPadsNothing) {
+    const KernelClass& gemm = class_named("gemm");
+    const Values values =
+        values_of(gemm, {{"startup", 3.0}, {"compute", 1.0}, {"sustained", 1.0}, {"overlap", 0.01}, {"step", 0.05}});
+    // One row of 4,096 x 4,096: 2 x 4,096 x 4,096 = 33,554,432 flop at 1 Tflop/s, 33.554 us, and the start-up of 3 us.
+    // The walk along k, 0.205 us, shows by 0.01 x 0.205^2 / 33.554 us, nothing. A GPU pays for 64 rows.
+    const Kernel row = product({.rows = 1, .inner = 4096, .cols = 4096});
+    EXPECT_NEAR(gemm.seconds(row, {.peak = 1e12, .tile = 1}, values), 36.554e-6, 1e-9);
+    EXPECT_GT(gemm.seconds(row, {.peak = 1e12}, values), 60.0 * 33.554e-6);
+    Device device;
+    device.kind = "cpu";
+    EXPECT_EQ(machine_of(device, Engine::matrix, DType::bf16).tile, 1.0);
+    device.kind = "gpu";
+    EXPECT_EQ(machine_of(device, Engine::matrix, DType::bf16).tile, 0.0);
 }
 
 TEST(Gemm, SystolicPaddingByHand) {

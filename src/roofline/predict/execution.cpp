@@ -83,6 +83,9 @@ Machine machine_of(const Device& device, Engine engine, DType type, double devic
     machine.cache = value(device.capacity(Level::cache));
     if (device.multiprocessors) machine.units = device.multiprocessors->value;
     if (device.matrix_tile) machine.tile = device.matrix_tile->value;
+    // A processor's loops end where the rows do: padding to a GPU's tiles would make products of one row wait for
+    // arithmetic, as its ridge is low.
+    if (!device.matrix_tile && device.kind == "cpu") machine.tile = 1.0;
     machine.link = value(device.bandwidth(link_within(device, devices)));
     const Figure* network = device.bandwidth(Level::network);
     machine.network = network != nullptr ? network->value : assumed_network.value;

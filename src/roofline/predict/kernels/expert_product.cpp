@@ -37,7 +37,8 @@ double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
     const double units = m.units > 0.0 ? m.units : usual_units;
 
     const double expected_rows = k.queries > 0.0 ? k.queries : k.rows;
-    const double tile_rows = std::min(std::max(expected_rows, least_tile_rows), c[3]);
+    const double least_rows = m.tile > 0.0 ? std::min(m.tile, least_tile_rows) : least_tile_rows;  // a CPU: 1
+    const double tile_rows = std::min(std::max(expected_rows, least_rows), c[3]);
     // Rows are uneven: an expert above one tile wastes half a tile on average.
     const double tiles_down = std::max(1.0, k.rows / tile_rows + 0.5);
     const double tiles = k.copies * tiles_down * std::ceil(k.cols / tile_cols);

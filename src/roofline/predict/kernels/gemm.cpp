@@ -71,9 +71,10 @@ double idle_share(const Kernel& k, double units) {
 }
 
 /// A systolic array holds a square of weights and streams rows through it, eight at a time: whatever is smaller is
-/// padded with zeros that cost as much.
+/// padded with zeros that cost as much. A side of 1 pads nothing.
 double systolic_flops(const Kernel& k, double side) {
-    const double rows = std::ceil(k.rows / 8.0) * 8.0;
+    const double at_once = std::min(8.0, side);
+    const double rows = std::ceil(k.rows / at_once) * at_once;
     return 2.0 * k.copies * rows * std::ceil(k.cols / side) * side * std::ceil(k.inner / side) * side;
 }
 
