@@ -1,13 +1,14 @@
 # Data files inside the binary.
 #
-#   roofline_embed(TARGET roofline_data FOLDERS devices models [WITHOUT error])
+#   roofline_embed(TARGET roofline_data FOLDERS devices models [SMALL])
 #
 # makes a static library that implements roofline::io::embedded_devices() and embedded_models() of
 # src/roofline/io/embedded.hpp from data/devices/*.json and data/models/*.json, one source file for each folder.
-# WITHOUT names a key whose numbers are left out, for who must be small and never looks at them.
+# SMALL: for who must be small. Of calibrations, numbers that no answer depends on (rows, error) are left out, and the
+# constants of a fit stand in the order of their class instead of by name.
 # The sources are plain C++ (no assembler, no objcopy), so any compiler and any target can build them.
 function(roofline_embed)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET;WITHOUT" "FOLDERS")
+    cmake_parse_arguments(PARSE_ARGV 0 arg "SMALL" "TARGET" "FOLDERS")
     set(script "${PROJECT_SOURCE_DIR}/cmake/embed-files.cmake")
     set(sources "")
     foreach(folder IN LISTS arg_FOLDERS)
@@ -26,7 +27,7 @@ function(roofline_embed)
         add_custom_command(
             OUTPUT "${output}"
             COMMAND "${CMAKE_COMMAND}" "-DFUNCTION=embedded_${folder}" "-DFOLDER=${PROJECT_SOURCE_DIR}/data/${folder}"
-                    "-DNAMES_FILE=${names_file}" "-DOUTPUT=${output}" "-DWITHOUT=${arg_WITHOUT}" -P "${script}"
+                    "-DNAMES_FILE=${names_file}" "-DOUTPUT=${output}" "-DSMALL=${arg_SMALL}" -P "${script}"
             DEPENDS ${files} "${names_file}" "${script}"
             COMMENT "Embedding data/${folder}"
             VERBATIM)

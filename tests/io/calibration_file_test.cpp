@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "roofline/io/catalog.hpp"
@@ -165,6 +166,30 @@ TEST(CalibrationFile, ReadsWhatItWrites) {
         for (std::size_t i = 0; i < was[f].kernel_class->constants.size(); ++i)
             EXPECT_NEAR(is[f].constants[i], was[f].constants[i], 5e-5 * was[f].constants[i]);
     }
+}
+
+TEST(CalibrationFile, ReadsConstantsInTheOrderOfTheirClass) {
+    const KernelClass& gemm = *predict::kernel_class("gemm");
+    std::string named = "{";
+    std::string listed = "[";
+    for (const predict::Constant& constant : gemm.constants) {
+        const std::string comma = &constant == &gemm.constants.front() ? "" : ", ";
+        named += fmt::format("{}\"{}\": {}", comma, constant.name, constant.start);
+        listed += fmt::format("{}{}", comma, constant.start);
+    }
+    const auto file = [](const std::string& constants) {
+        return R"({"schema": "roofline.calibration/1", "fits": [{"class": "gemm", "type": "bf16", "stack": "", )"
+               R"("scope": "everything", "of": "", "range": [0.9, 1.1], "constants": )" +
+               constants + "}]}";
+    };
+    const auto by_name = read_calibration(file(named + "}"), "toy.json");
+    const auto in_order = read_calibration(file(listed + "]"), "toy.json");
+    ASSERT_TRUE(by_name.has_value()) << by_name.error().text;
+    ASSERT_TRUE(in_order.has_value()) << in_order.error().text;
+    EXPECT_EQ(in_order->all()[0].constants, by_name->all()[0].constants);
+    const auto short_of_one = read_calibration(file("[3.0]"), "toy.json");
+    ASSERT_FALSE(short_of_one.has_value());
+    EXPECT_NE(short_of_one.error().text.find("expected 10 numbers"), std::string::npos) << short_of_one.error().text;
 }
 
 TEST(CalibrationFile, WritesTheSameAgain) {

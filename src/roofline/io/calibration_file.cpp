@@ -10,12 +10,45 @@
 namespace roofline::io {
 namespace {
 
+/// Written with five digits: a bound may have been rounded past.
+bool within(const predict::Constant& constant, double value) {
+    return value >= 0.9999 * constant.low && value <= 1.0001 * constant.high;
+}
+
+std::string bounds_of(const predict::Constant& constant) {
+    return fmt::format("expected a number from {} to {}", constant.low, constant.high);
+}
+
 std::optional<predict::Scope> parse_scope(std::string_view text) {
     for (const predict::Scope scope :
          {predict::Scope::device, predict::Scope::generation, predict::Scope::everything}) {
         if (predict::name(scope) == text) return scope;
     }
     return std::nullopt;
+}
+
+/// By name; in a file that was made small (cmake/Embed.cmake) in the order of their class.
+std::vector<double> read_constants(Fields& line, const predict::KernelClass& kernel_class) {
+    const std::size_t count = kernel_class.constants.size();
+    const Json* found = line.find("constants");
+    if (found == nullptr || !found->is_array()) {
+        Fields named = line.child("constants");
+        std::vector<double> values;
+        for (const predict::Constant& constant : kernel_class.constants) {
+            values.push_back(named.positive(constant.name));
+            if (!within(constant, values.back())) named.complain(constant.name, bounds_of(constant));
+        }
+        return values;
+    }
+    std::vector<double> values = line.numbers("constants");
+    if (values.size() != count) line.complain("constants", fmt::format("expected {} numbers", count));
+    values.resize(count, 0.0);
+    for (std::size_t i = 0; i < count; ++i) {
+        const predict::Constant& constant = kernel_class.constants[i];
+        if (!within(constant, values[i]))
+            line.complain("constants", fmt::format("{}: {}", constant.name, bounds_of(constant)));
+    }
+    return values;
 }
 
 void read_fit(Fields& line, predict::Calibration& into) {
@@ -43,16 +76,10 @@ void read_fit(Fields& line, predict::Calibration& into) {
     }
     fitted.low = range[0];
     fitted.high = range[1];
-    Fields constants = line.child("constants");
-    for (std::size_t i = 0; i < fitted.kernel_class->constants.size(); ++i) {
+    const std::vector<double> constants = read_constants(line, *fitted.kernel_class);
+    for (std::size_t i = 0; i < constants.size(); ++i) {
         const predict::Constant& constant = fitted.kernel_class->constants[i];
-        fitted.constants[i] = constants.positive(constant.name);
-        // Written with five digits: a bound may have been rounded past.
-        if (fitted.constants[i] < 0.9999 * constant.low || fitted.constants[i] > 1.0001 * constant.high) {
-            constants.complain(constant.name,
-                               fmt::format("expected a number from {} to {}", constant.low, constant.high));
-        }
-        fitted.constants[i] = std::clamp(fitted.constants[i], constant.low, constant.high);
+        fitted.constants[i] = std::clamp(constants[i], constant.low, constant.high);
     }
     into.add(std::move(fitted));
 }
@@ -121,7 +148,8 @@ Result<predict::Calibration> builtin_calibration(const Device& device) {
         while (at != std::string_view::npos) {
             const std::size_t next = file.text.find(begins, at + 1);
             std::string_view fit = file.text.substr(at, next == std::string_view::npos ? next : next - at);
-            fit = fit.substr(0, fit.rfind("}}") + 2);
+            // Its constants are the last thing in it, in braces or, in order, in brackets.
+            fit = fit.substr(0, fit.find_first_of("]}", fit.find("\"constants\"")) + 2);
             const bool applies = std::any_of(wanted.begin(), wanted.end(), [&](const std::string& of) {
                 return fit.find(of) != std::string_view::npos;
             });
