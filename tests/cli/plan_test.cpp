@@ -51,7 +51,8 @@ TEST(PlanCommand, RefusesBadInputInOneLine) {
     expect_refused(with({"--quantization", "fp9"}), "--quantization: found \"fp9\"");
     expect_refused(with({"--kv-cache-dtype", "fp9"}), "--kv-cache-dtype: found \"fp9\"");
     expect_refused(with({"--generate", "1"}), "--generate: found \"1\"");
-    expect_refused({"plan", "gpt2", "--devices", "l40s:2"}, "--prompt: found \"1024\", expected prompts that leave room");
+    expect_refused({"plan", "gpt2", "--devices", "l40s:2"},
+                   "--prompt: found \"1024\", expected prompts that leave room");
     expect_refused(with({"--prompt", "0"}), "--prompt");
     expect_refused(with({"--prompt", "lognormal:100"}), "--prompt");
     expect_refused(with({"--goal", "luck"}), "--goal");
