@@ -43,7 +43,7 @@ struct LayerKind {
     bool norm_after_ffn = false;
 };
 
-enum class NormKind { rms, layer_norm, layer_norm_without_bias };
+enum class NormKind { rms, layer_norm, layer_norm_without_bias, rms_bare, layer_norm_bare };  // bare: no gains
 
 struct Architecture {
     std::string name;
@@ -66,7 +66,11 @@ struct Architecture {
     DType dtype = DType::bf16;  // what the checkpoint is stored in where it is not quantised
     std::vector<std::string> notes;
 
-    double norm_parameters(double width) const { return norm == NormKind::layer_norm ? 2.0 * width : width; }
+    bool rms() const { return norm == NormKind::rms || norm == NormKind::rms_bare; }
+    double norm_parameters(double width) const {
+        if (norm == NormKind::rms_bare || norm == NormKind::layer_norm_bare) return 0.0;
+        return norm == NormKind::layer_norm ? 2.0 * width : width;
+    }
 };
 
 }  // namespace roofline::model

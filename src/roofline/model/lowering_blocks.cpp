@@ -223,7 +223,7 @@ Operator& Lowering::expert_product(const ExpertProduct& p) {
 Operator& Lowering::norm(std::string_view name, double elements, double parameters, int rows) {
     Operator& op = add(name, Kind::norm, Group::norm);
     if (rows < 0) rows = tokens();
-    const double flops = architecture_.norm == NormKind::rms ? rms_norm_flops : layer_norm_flops;
+    const double flops = architecture_.rms() ? rms_norm_flops : layer_norm_flops;
     op.role = Role::norm;
     op.flops = Form(flops * elements, rows);
     op.parameters = op.active_parameters = parameters;

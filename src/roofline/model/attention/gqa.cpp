@@ -10,9 +10,9 @@ namespace roofline::model {
 void Gqa::lower_inputs(Lowering& to) const {
     const GqaShape& s = shape_;
     const int rows = to.tokens();
-    const double query = s.heads * s.head_dim;
-    const double key = s.kv_heads * s.head_dim;
-    const double value = s.value_is_key ? 0.0 : s.kv_heads * s.values();
+    const double query = s.query();
+    const double key = s.key();
+    const double value = s.value();
     const double gate = s.gate ? query : s.head_gate ? s.heads : 0.0;
     const double cols = query + key + value + gate;
     to.product({.name = "qkv",
@@ -23,8 +23,19 @@ void Gqa::lower_inputs(Lowering& to) const {
                 .cols = cols,
                 .bias = s.qkv_bias ? query + key + value : 0.0});
     if (s.qk_norm != QkNorm::none) {
-        const double parameters = s.qk_norm == QkNorm::per_head ? 2.0 * s.head_dim : query + key;
-        to.norm("qk_norm", query + key, parameters);
+        const auto parameters = [&] {
+            switch (s.qk_norm) {
+                case QkNorm::per_head:
+                    return 2.0 * s.head_dim;
+                case QkNorm::per_head_with_bias:
+                    return 4.0 * s.head_dim;
+                case QkNorm::full_width:
+                    return query + key;
+                default:
+                    return 0.0;
+            }
+        };
+        to.norm("qk_norm", query + key, parameters());
     }
     // F13: a rotation of a pair is 4 multiplies and 2 adds: 3 flops an element
     if (s.rotary) to.elementwise("rotary", 3.0 * (query + key), query + key, query + key, rows);
@@ -51,6 +62,7 @@ void Gqa::lower_output(Lowering& to) const {
     const double width = s.heads * s.values();
     if (s.gate || s.head_gate)
         to.elementwise("gate", 2.0 * width, width + (s.gate ? width : s.heads), width, to.tokens());
+    if (s.out_norm) to.norm("out_norm", width, to.norm_parameters(width));
     to.product({.name = "out",
                 .group = Group::attention,
                 .role = Role::attention_out,

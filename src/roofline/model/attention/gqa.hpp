@@ -7,7 +7,9 @@
 
 namespace roofline::model {
 
-enum class QkNorm { none, per_head, full_width };
+/// Gains of the norms of q and k: for the places in a head (with biases too: Persimmon), for all of both, or none
+/// (bare).
+enum class QkNorm { none, per_head, per_head_with_bias, full_width, bare };
 
 struct GqaShape {
     double heads = 0.0;
@@ -22,9 +24,14 @@ struct GqaShape {
     bool gate = false;          // an output gate as wide as the queries, from the same input (Qwen3.5)
     bool head_gate = false;     // one gate per head (Step)
     bool sinks = false;         // one learned logit per head (gpt-oss)
+    bool out_norm = false;      // a norm between the core and the output product (BitNet)
     bool value_is_key = false;  // no value projection: values are the unrotated keys (Gemma 4's full layers)
 
     double values() const { return value_dim > 0.0 ? value_dim : head_dim; }
+    // Columns of the input product.
+    double query() const { return heads * head_dim; }
+    double key() const { return kv_heads * head_dim; }
+    double value() const { return value_is_key ? 0.0 : kv_heads * values(); }
 };
 
 class Gqa : public Block {

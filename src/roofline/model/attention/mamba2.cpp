@@ -57,8 +57,12 @@ void Mamba2::lower(Lowering& to) const {
              .heads = s.heads,
              .key_dim = s.state_size,
              .value_dim = s.head_dim});
-    Operator& norm = to.norm("gated_norm", inner, inner);
-    norm.activation_bytes.add(to.stream_bytes(inner), rows);  // the gate
+    if (s.gated_norm) {
+        Operator& norm = to.norm("gated_norm", inner, inner);
+        norm.activation_bytes.add(to.stream_bytes(inner), rows);  // the gate
+    } else {
+        to.elementwise("gate", 2.0 * inner, 2.0 * inner, inner, rows);
+    }
     to.product({.name = "out",
                 .group = Group::attention,
                 .role = Role::mixer_out,

@@ -16,6 +16,7 @@ struct Mamba2Shape {
     bool projection_bias = false;
     bool convolution_bias = true;
     double state_bytes_per_element = 4.0;
+    bool gated_norm = true;  // without it the gate alone is applied
 };
 
 class Mamba2 final : public Block {

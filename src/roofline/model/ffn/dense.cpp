@@ -18,7 +18,9 @@ void lower_dense(Lowering& to, const DenseShape& s, const DenseNames& names, boo
                 .cols = cols,
                 .bias = s.bias ? cols : 0.0});
     const double flops = s.gated ? gated_activation_flops : plain_activation_flops;
-    to.elementwise(names.activation, flops * s.width, cols, s.width, rows);
+    Operator& activation = to.elementwise(names.activation, flops * s.width, cols, s.width, rows);
+    if (s.learnt_activation > 0.0) to.attach(activation, s.learnt_activation, Role::other);
+    if (s.inner_norm) to.norm("inner_norm", s.width, to.norm_parameters(s.width));
     to.product({.name = names.down,
                 .group = group,
                 .role = names.down_role,

@@ -10,6 +10,8 @@ struct DenseShape {
     double width = 0.0;
     bool gated = true;
     bool bias = false;
+    bool inner_norm = false;         // a norm between the two products (BitNet)
+    double learnt_activation = 0.0;  // parameters of the activation itself (Apertus)
 };
 
 class Dense final : public Block {
