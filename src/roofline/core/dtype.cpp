@@ -50,13 +50,24 @@ constexpr auto spellings = std::to_array<Spelling>({
     {"fp4", "nvfp4"},
 });
 
+/// Unpacked by the same kernels as int4, whatever their width.
+constexpr Format odd_integer(std::string_view name, double bits) {
+    return {.name = name,
+            .value = DType::int4,
+            .element_bits = bits,
+            .scaling = Scaling::group,
+            .group = 128,
+            .scale_bits = 16 + bits,
+            .weight_only = true};
+}
+
 constexpr int k_block = 256;  // GGUF's K- and I-quants pack 256 numbers
 
 constexpr Format gguf(std::string_view name, double bits) {
     return {.name = name, .value = DType::int8, .element_bits = bits, .weight_only = true};
 }
 constexpr std::string_view mix_note =
-    "an average over the tensors of a Llama-3.1-8B file; give the .gguf itself for exact bytes";
+    "each tensor in the type that llama.cpp gives it in such a file; give the .gguf itself for exact bytes";
 constexpr Format gguf_mix(std::string_view name, double bits) {
     return {.name = name, .value = DType::int8, .element_bits = bits, .weight_only = true, .note = mix_note};
 }
@@ -108,6 +119,11 @@ constexpr auto formats = std::to_array<Format>({
      .group = 32,
      .scale_bits = 16,
      .weight_only = true},
+    // The same with other widths: GPTQ, MLX and their kin.
+    odd_integer("int2", 2),
+    odd_integer("int3", 3),
+    odd_integer("int5", 5),
+    odd_integer("int6", 6),
     {.name = "mxfp4", .value = DType::fp4, .element_bits = 4, .scaling = Scaling::group, .group = 32, .scale_bits = 8},
     {.name = "nvfp4", .value = DType::fp4, .element_bits = 4, .scaling = Scaling::group, .group = 16, .scale_bits = 8},
     // GGUF: bytes of a block over the numbers in it

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "roofline/model/gguf_mix.hpp"
 #include "roofline/model/parameters_only.hpp"
 #include "roofline/predict/host_share.hpp"
 
@@ -121,6 +122,8 @@ model::TypePlan plan_types(const Setup& setup, const TypeChoice& choice) {
         const DType activation =
             choice.activations != nullptr ? choice.activations->value : model::stream_type(plan.stream);
         const Format kv = choice.kv != nullptr ? *choice.kv : plan.kv;
+        if (setup.architecture && model::is_gguf(*choice.weights))
+            return model::gguf_plan(*setup.architecture, *choice.weights, activation, kv);
         return model::uniform_plan(plan.layers.size(), *choice.weights, activation, kv);
     }
     if (choice.activations != nullptr) {
