@@ -48,13 +48,6 @@ double bits(const HfModel& model, Role role) {
     return bits_per_element(model.types.of(0, role).format);
 }
 
-bool has_note(const HfModel& model, std::string_view words) {
-    for (const std::string& note : model.architecture.notes) {
-        if (note.find(words) != std::string::npos) return true;
-    }
-    return false;
-}
-
 constexpr std::array matrices = {Role::attention_qkv, Role::attention_out, Role::ffn_gate_up, Role::ffn_down};
 
 // ---- patterns
@@ -328,15 +321,45 @@ TEST(Quantisation, AnEightBitCacheIsSaidInThreeWays) {
               "bf16");
 }
 
-TEST(Quantisation, OneThatIsNotKnownIsSaidAndWeightsStayPlain) {
-    const HfModel method = read(dense({{"quantization_config", {{"quant_method", "abacus"}}}}));
-    EXPECT_TRUE(has_note(method, "quantisation \"abacus\" is not known here"));
-    EXPECT_EQ(format(method, 0, Role::ffn_down), "bf16");
-    const HfModel algorithm = read(dense({{"hf_quant_config", {{"quantization", {{"quant_algo", "W3A5"}}}}}}));
-    EXPECT_TRUE(has_note(algorithm, "quantisation \"W3A5\" is not known here"));
-    const HfModel inside =
-        read(dense({{"quantization_config", {{"quant_method", "modelopt"}, {"quant_algo", "W3A5"}}}}));
-    EXPECT_TRUE(has_note(inside, "W3A5")) << "an unknown algorithm inside quantization_config goes unmentioned";
+std::string problem(const Json& extra) {
+    const auto model = read_hf_config(dense(extra), "config.json");
+    return model ? std::string("no problem") : model.error().text;
+}
+
+TEST(Quantisation, OneThatIsNotKnownIsRefusedByItsField) {
+    // Weights counted in the plain type instead would be several times too large.
+    EXPECT_EQ(problem({{"quantization_config", {{"quant_method", "abacus"}}}}),
+              "config.json: quantization_config.quant_method is \"abacus\", a quantisation that is not known here");
+    EXPECT_EQ(
+        problem({{"hf_quant_config", {{"quantization", {{"quant_algo", "W3A5"}}}}}}),
+        "config.json: hf_quant_config.quantization.quant_algo is \"W3A5\", a quantisation that is not known here");
+    EXPECT_EQ(problem({{"quantization_config", {{"quant_method", "modelopt"}, {"quant_algo", "W3A5"}}}}),
+              "config.json: quantization_config.quant_algo is \"W3A5\", a quantisation that is not known here");
+    EXPECT_NE(problem({{"quantization_config", {{"quant_method", "modelopt"}}}}), "no problem");
+}
+
+TEST(Quantisation, MethodsMetNowAndThen) {
+    const auto bits_as = [](const Json& quantization) {
+        const HfModel model = read(dense({{"quantization_config", quantization}}));
+        const WeightType& type = model.types.of(0, Role::ffn_down);
+        return type.file_bits.value_or(bits_per_element(type.format));
+    };
+    EXPECT_EQ(bits_as({{"quant_method", "bitnet"}}), 2.0);
+    EXPECT_EQ(bits_as({{"quant_method", "eetq"}}), 8.0);
+    EXPECT_EQ(bits_as({{"quant_method", "exl2"}, {"bits", 4.25}, {"head_bits", 6}}), 4.25);
+    EXPECT_EQ(bits_as({{"quant_method", "hqq"},
+                       {"quant_config", {{"weight_quant_params", {{"nbits", 4}, {"group_size", 64}}}}}}),
+              4.5);
+    EXPECT_EQ(bits_as({{"quant_method", "quanto"}, {"weights", "int8"}}), 8.0);
+    const HfModel quark =
+        read(dense({{"quantization_config",
+                     {{"quant_method", "quark"},
+                      {"exclude", {"lm_head", "*self_attn*"}},
+                      {"global_quant_config",
+                       {{"weight", {{"dtype", "fp8_e4m3"}}}, {"input_tensors", {{"dtype", "fp8_e4m3"}}}}}}}}));
+    EXPECT_EQ(format(quark, 0, Role::ffn_down), "fp8");
+    EXPECT_EQ(quark.types.of(0, Role::ffn_down).compute(), DType::fp8);
+    EXPECT_EQ(format(quark, 0, Role::attention_qkv), "bf16");
 }
 
 TEST(Quantisation, OfANestedLanguageModelMayStandInEitherPlace) {
@@ -365,6 +388,85 @@ TEST(Quantisation, ASummaryNamesEveryFormatInUseOnce) {
     EXPECT_EQ(read(dense({{"hf_quant_config", all}})).types_summary, "fp8");
     const Json experts = {{"quant_method", "mxfp4"}};
     EXPECT_EQ(read(dense({{"quantization_config", experts}})).types_summary, "bf16") << "a dense model has no experts";
+}
+
+// ---- MLX
+
+double stored(const Json& config) {
+    const HfModel model = read(config);
+    return model::count_parameters(model::lower(model.architecture, model.types)).stored_bytes;
+}
+
+TEST(Mlx, EveryMatrixIsQuantisedTheTablesToo) {
+    // A layer has 256 x 768 + 256 x 256 + 256 x 1024 + 512 x 256 = 655,360 weights; table and head 256,000 each. With a
+    // 16-bit scale and a 16-bit bias for 64 weights of 4 bits these take 4.5 bits; five norms of 256 stay in 16.
+    const double bytes = (2.0 * 655360.0 + 2.0 * 256000.0) * 4.5 / 8.0 + 5.0 * 256.0 * 2.0;
+    const Json mlx = {{"group_size", 64}, {"bits", 4}};
+    EXPECT_EQ(stored(dense({{"quantization", mlx}})), bytes);
+    EXPECT_EQ(stored(dense({{"quantization_config", mlx}})), bytes);  // mlx-lm writes it twice
+    EXPECT_EQ(stored(dense({{"quantization", mlx}, {"quantization_config", mlx}})), bytes);
+    EXPECT_EQ(read(dense({{"quantization", mlx}})).types_summary, "int4");
+}
+
+TEST(Mlx, OtherWidthsAndModesHaveTheirOwnScales) {
+    const auto bits_as = [](const Json& quantization) {
+        return bits(read(dense({{"quantization", quantization}})), Role::ffn_down);
+    };
+    EXPECT_EQ(bits_as({{"group_size", 32}, {"bits", 3}}), 4.0);
+    EXPECT_EQ(bits_as({{"group_size", 64}, {"bits", 6}}), 6.5);
+    EXPECT_EQ(bits_as({{"group_size", 64}, {"bits", 8}}), 8.5);
+    EXPECT_EQ(bits_as({{"group_size", 32}, {"bits", 4}, {"mode", "mxfp4"}}), 4.25);
+    EXPECT_EQ(bits_as({{"group_size", 16}, {"bits", 4}, {"mode", "nvfp4"}}), 4.5);
+    EXPECT_EQ(bits_as({{"group_size", 32}, {"bits", 8}, {"mode", "mxfp8"}}), 8.25);
+    EXPECT_EQ(read(dense({{"quantization", {{"group_size", 64}, {"bits", 6}}}})).types_summary, "int6");
+}
+
+TEST(Mlx, ModulesMayDiffer) {
+    const Json quantization = {{"group_size", 64},
+                               {"bits", 4},
+                               {"model.embed_tokens", {{"group_size", 64}, {"bits", 8}}},
+                               {"lm_head", {{"group_size", 64}, {"bits", 6}}},
+                               {"model.layers.0.mlp.down_proj", {{"group_size", 64}, {"bits", 6}}},
+                               {"model.layers.1.self_attn.v_proj", {{"group_size", 64}, {"bits", 6}}},
+                               {"model.layers.1.self_attn.o_proj", false}};
+    const HfModel model = read(dense({{"quantization", quantization}}));
+    EXPECT_EQ(bits_per_element(model.types.outside_layers(Role::embedding).format), 8.5);
+    EXPECT_EQ(bits_per_element(model.types.outside_layers(Role::head).format), 6.5);
+    EXPECT_EQ(format(model, 0, Role::ffn_down), "int6");
+    EXPECT_EQ(format(model, 1, Role::ffn_down), "int4");
+    EXPECT_EQ(format(model, 1, Role::attention_out), "bf16");
+    // q and k in 4.5 bits, v in 6.5: all three are as wide.
+    EXPECT_NEAR(model.types.of(1, Role::attention_qkv).file_bits.value_or(0.0), (4.5 + 4.5 + 6.5) / 3.0, 1e-12);
+    EXPECT_FALSE(model.types.of(0, Role::attention_qkv).file_bits.has_value());
+}
+
+TEST(Mlx, ATiedTableIsQuantisedOnce) {
+    const double bytes = (2.0 * 655360.0 + 256000.0) * 4.5 / 8.0 + 5.0 * 256.0 * 2.0;
+    const Json config = dense({{"tie_word_embeddings", true}, {"quantization", {{"group_size", 64}, {"bits", 4}}}});
+    EXPECT_EQ(stored(config), bytes);
+}
+
+TEST(Mlx, RoutersAreMatricesLikeOthers) {
+    const HfModel model = read(
+        mixture({{"quantization",
+                  {{"group_size", 64},
+                   {"bits", 4},
+                   {"model.layers.1.block_sparse_moe.gate", {{"group_size", 64}, {"bits", 8}}},
+                   {"model.layers.1.block_sparse_moe.switch_mlp.down_proj", {{"group_size", 64}, {"bits", 6}}}}}}));
+    EXPECT_EQ(format(model, 0, Role::router), "int4");
+    EXPECT_EQ(format(model, 1, Role::router), "int8");
+    EXPECT_EQ(format(model, 0, Role::expert_down), "int4");
+    EXPECT_EQ(format(model, 1, Role::expert_down), "int6");
+    EXPECT_EQ(format(model, 1, Role::expert_gate_up), "int4");
+}
+
+TEST(Mlx, WhatCannotBeIsRefused) {
+    const auto problem_of = [](const Json& quantization) { return problem({{"quantization", quantization}}); };
+    EXPECT_EQ(problem_of({{"group_size", 64}, {"bits", 7}}),
+              "config.json: quantization.bits is 7, expected 2, 3, 4, 5, 6 or 8");
+    EXPECT_EQ(problem_of({{"group_size", 64}}), "config.json: quantization.bits is missing");
+    EXPECT_EQ(problem_of({{"group_size", 64}, {"bits", 4}, {"mode", "magic"}}),
+              "config.json: quantization.mode is \"magic\", expected affine, mxfp4, nvfp4 or mxfp8");
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ Result<HfModel> read_hf_config(const Json& config, std::string_view file) {
     if (problem) return std::unexpected(*problem);
 
     add_notes(config, fields, architecture.notes);
-    auto types = read_types(fields, config, architecture, architecture.notes);
+    auto types = read_types(fields, config, architecture);
     if (problem) return std::unexpected(*problem);
     if (!types) return std::unexpected(types.error());
     model.types = std::move(types->plan);

@@ -204,6 +204,21 @@ std::vector<std::string_view> modules_of(Role role, std::string_view family) {
     return modules;
 }
 
+std::vector<std::string_view> mlx_modules_of(Role role, std::string_view family) {
+    switch (role) {
+        case Role::expert_gate_up:
+            return {"mlp.switch_mlp.gate_proj", "block_sparse_moe.switch_mlp.gate_proj", "mlp.experts.gate_proj"};
+        case Role::expert_down:
+            return {"mlp.switch_mlp.down_proj", "block_sparse_moe.switch_mlp.down_proj", "mlp.experts.down_proj"};
+        case Role::router:
+            return {"mlp.gate", "mlp.router", "block_sparse_moe.gate", "feed_forward.router"};
+        case Role::latent_kv_up:
+            return {"self_attn.kv_b_proj", "self_attn.embed_q", "self_attn.unembed_out"};
+        default:
+            return modules_of(role, family);
+    }
+}
+
 void ModulePatterns::add(std::string pattern, std::size_t meaning) {
     if (of_another_part(pattern)) return;
     const std::size_t at = pattern.find("layers.");
@@ -235,11 +250,26 @@ std::size_t ModulePatterns::find(std::size_t layer, std::string_view module) con
     return first(everywhere_);
 }
 
-std::size_t ModulePatterns::find_head() const {
-    for (const Entry& entry : everywhere_) {
-        if (entry.pattern.ends_with("lm_head") || entry.pattern == "head") return entry.meaning;
-    }
-    return npos;
+std::size_t ModulePatterns::find_outside(Role role) const {
+    const auto named = [&](std::string_view pattern) {
+        const auto ends = [&](std::string_view name) {
+            if (!pattern.ends_with(name)) return false;
+            return pattern.size() == name.size() || pattern[pattern.size() - name.size() - 1] == '.';
+        };
+        switch (role) {
+            case Role::head:
+                return pattern.ends_with("lm_head") || pattern == "head";
+            case Role::embedding:
+                return ends("embed_tokens") || ends("wte") || ends("word_embeddings") || ends("tok_embeddings") ||
+                       ends("embed_in") || ends("embeddings");
+            case Role::position:
+                return ends("wpe") || ends("embed_positions");
+            default:
+                return false;
+        }
+    };
+    const auto found = std::ranges::find_if(everywhere_, [&](const Entry& entry) { return named(entry.pattern); });
+    return found == everywhere_.end() ? npos : found->meaning;
 }
 
 }  // namespace roofline::io

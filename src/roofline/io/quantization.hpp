@@ -18,7 +18,6 @@ struct CheckpointTypes {
 
 /// `language` is the language model's part of the config, `whole` the file it stands in: quantisation may be said in
 /// either.
-Result<CheckpointTypes> read_types(Fields& language, const Json& whole, const model::Architecture& architecture,
-                                   std::vector<std::string>& notes);
+Result<CheckpointTypes> read_types(Fields& language, const Json& whole, const model::Architecture& architecture);
 
 }  // namespace roofline::io

@@ -247,6 +247,8 @@ constexpr std::array rules = std::to_array<Rule>({
     {"experts", Match::ends, "w3", Role::expert_gate_up},
     {"experts", Match::ends, "v1", Role::expert_gate_up},
     {"experts", Match::starts, "w13", Role::expert_gate_up},
+    {"switch_mlp", Match::ends, "down_proj", Role::expert_down},  // MLX
+    {"switch_mlp", Match::has, "", Role::expert_gate_up},
     {"moe", Match::ends, "gate_proj", Role::expert_gate_up},
     {"moe", Match::ends, "up_proj", Role::expert_gate_up},
     {"moe", Match::ends, "down_proj", Role::expert_down},
@@ -266,6 +268,8 @@ constexpr std::array rules = std::to_array<Rule>({
     {"", Match::ends, "kv_a_proj_with_mqa", Role::latent_kv_down},
     {"", Match::ends, "fused_qkv_a_proj_with_mqa", Role::latent_kv_down},
     {"", Match::ends, "kv_b_proj", Role::latent_kv_up},
+    {"", Match::ends, "embed_q", Role::latent_kv_up},  // MLX: the two halves of kv_b_proj
+    {"", Match::ends, "unembed_out", Role::latent_kv_up},
     {"", Match::ends, "wq_a", Role::latent_q_down},
     {"", Match::ends, "wq_b", Role::latent_q_up},
     {"", Match::ends, "wkv_a", Role::latent_kv_down},
