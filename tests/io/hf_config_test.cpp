@@ -101,6 +101,79 @@ TEST(HfConfig, AnUnknownModelTypeWithExpertsIsReadAsAMixture) {
     EXPECT_TRUE(has_note(read(config), "not known here"));
 }
 
+TEST(HfConfig, AnUnknownModelTypeWithAFieldThatMayCountIsRefusedByIt) {
+    const Json zebra = with(tiny(), {{"model_type", "zebra9"}});
+    EXPECT_EQ(problem(with(zebra, {{"stripes_per_layer", 3}})),
+              "config.json: stripes_per_layer is set: model_type \"zebra9\" is not known here, and what this field "
+              "changes cannot be told");
+    EXPECT_EQ(
+        problem(with(zebra, {{"hidden_act", "relu2"}})),
+        "config.json: hidden_act is \"relu2\": model_type \"zebra9\" is not known here, and whether its FFN has a "
+        "gate cannot be told");
+    EXPECT_NE(problem(with(without(tiny(), "model_type"), {{"stripes", true}})), "no problem");
+    // What is off, empty, or about text and training changes nothing.
+    EXPECT_EQ(parameters(with(zebra, {{"stripes_per_layer", 0},
+                                      {"stripes", false},
+                                      {"striped_layers", Json::array()},
+                                      {"hidden_act", "silu"},
+                                      {"rms_norm_eps", 1e-5},
+                                      {"rope_parameters", {{"rope_theta", 1e4}}},
+                                      {"attention_dropout", 0.1},
+                                      {"bos_token_id", 1},
+                                      {"initializer_range", 0.02}})),
+              tiny_parameters);
+}
+
+TEST(HfConfig, ANestedConfigLeavesOutTheDefaultsOfItsClass) {
+    // Gemma 3 4B as published: 34 layers of width 2,560, and neither heads nor vocabulary.
+    const Json gemma = {{"model_type", "gemma3"},
+                        {"text_config",
+                         {{"model_type", "gemma3_text"},
+                          {"hidden_size", 2560},
+                          {"intermediate_size", 10240},
+                          {"num_hidden_layers", 34},
+                          {"sliding_window", 1024}}},
+                        {"vision_config", {{"hidden_size", 1152}}}};
+    // A layer: q 2560 x 2048, k and v 2560 x 1024, o 2048 x 2560, FFN 3 x 2560 x 10240, four norms of 2560, two of 256.
+    const double layer = 2560.0 * (2048.0 + 2048.0 + 2048.0) + 3.0 * 2560.0 * 10240.0 + 4.0 * 2560.0 + 512.0;
+    EXPECT_EQ(parameters(gemma), 34.0 * layer + 262208.0 * 2560.0 + 2560.0);
+    EXPECT_TRUE(has_note(read(gemma), "text_config leaves out num_attention_heads, num_key_value_heads, head_dim"));
+    // LLaVA 1.5 7B says hardly more than that its language model is a Llama.
+    const Json llava = {{"model_type", "llava"},
+                        {"tie_word_embeddings", false},
+                        {"text_config", {{"model_type", "llama"}, {"vocab_size", 32064}}}};
+    EXPECT_EQ(parameters(llava), 6738415616.0 + 2.0 * 64.0 * 4096.0);  // Llama 2 7B and 64 words more
+    // At the top nothing is filled in: no writer leaves these out there.
+    EXPECT_EQ(problem({{"model_type", "llama"}, {"vocab_size", 32064}}), "config.json: hidden_size is missing");
+}
+
+TEST(HfConfig, AWholeWrittenByTransformersFiveDecidesWhetherTheHeadIsTied) {
+    const Json inner = with(tiny(), {{"tie_word_embeddings", true}});
+    const auto tied = [&](const Json& extra) {
+        Json whole = {{"model_type", "llava"}, {"text_config", inner}};
+        whole.update(extra);
+        return read(whole).architecture.tied;
+    };
+    EXPECT_TRUE(tied(Json::object()));
+    EXPECT_FALSE(tied({{"tie_word_embeddings", false}, {"transformers_version", "5.17.0"}}));
+    EXPECT_TRUE(tied({{"tie_word_embeddings", false}, {"transformers_version", "4.51.3"}}));
+}
+
+TEST(HfConfig, LayersWithExpertsMayBeListed) {
+    // As transformers 5 writes GLM-4.7 Flash: first_k_dense_replace has gone, mlp_layer_types has come.
+    const Json config = with(tiny(), {{"model_type", "qwen3_moe"},
+                                      {"num_experts", 8},
+                                      {"num_experts_per_tok", 2},
+                                      {"moe_intermediate_size", 32},
+                                      {"mlp_layer_types", {"dense", "sparse"}}});
+    // Norms of q and k in both layers; one FFN of 3 x 64 x 128 gives way to eight of 3 x 64 x 32 and a router.
+    EXPECT_EQ(parameters(config), tiny_parameters + 2.0 * 32.0 - 24576.0 + 8.0 * 6144.0 + 512.0);
+    EXPECT_EQ(problem(with(config, {{"mlp_layer_types", {"dense"}}})),
+              "config.json: mlp_layer_types has 1 entries, expected one for each of 2 layers");
+    EXPECT_EQ(problem(with(config, {{"mlp_layer_types", {"dense", "loose"}}})),
+              "config.json: mlp_layer_types holds \"loose\", expected dense or sparse");
+}
+
 TEST(HfConfig, AMissingFieldIsNamed) {
     for (const char* key :
          {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"}) {
@@ -121,7 +194,8 @@ TEST(HfConfig, TheLanguageModelMayBeNested) {
         const Json config = {{"model_type", "some_vl"}, {key, tiny()}, {"vision_config", {{"hidden_size", 9}}}};
         EXPECT_EQ(parameters(config), tiny_parameters) << key;
         EXPECT_TRUE(has_note(read(config), "vision_config")) << key;
-        EXPECT_EQ(problem({{"model_type", "some_vl"}, {key, without(tiny(), "hidden_size")}}),
+        const Json lacking = with(without(tiny(), "hidden_size"), {{"model_type", "olmo2"}});
+        EXPECT_EQ(problem({{"model_type", "some_vl"}, {key, lacking}}),
                   std::string("config.json: ") + key + ".hidden_size is missing");
     }
 }

@@ -83,10 +83,10 @@ model::GqaShape read_gqa(Fields& config) {
     return shape;
 }
 
-std::size_t read_layer_count(Fields& config) {
-    const double layers = config.size("num_hidden_layers");
+std::size_t read_layer_count(Fields& config, std::string_view key) {
+    const double layers = config.size(key);
     if (layers > most_layers) {
-        config.complain("num_hidden_layers", fmt::format("is {}, expected at most {}", layers, most_layers));
+        config.complain(key, fmt::format("is {}, expected at most {}", layers, most_layers));
         return 1;
     }
     return static_cast<std::size_t>(layers);
@@ -102,16 +102,31 @@ std::vector<std::string> read_layer_types(Fields& config, std::size_t layers) {
     return types;
 }
 
-std::optional<double> read_window(Fields& config) {
-    if (!config.has("sliding_window") || !config.flag("use_sliding_window", true)) return std::nullopt;
+std::optional<double> read_window(Fields& config, bool in_use) {
+    if (!config.has("sliding_window") || !config.flag("use_sliding_window", in_use)) return std::nullopt;
     return config.size("sliding_window");
+}
+
+std::vector<bool> read_sparse_layers(Fields& config, std::size_t layers) {
+    std::vector<bool> sparse;
+    for (const std::string& type : config.texts("mlp_layer_types")) {
+        if (type != "dense" && type != "sparse" && type != "moe" && type != "hash_moe")
+            config.complain("mlp_layer_types", fmt::format("holds \"{}\", expected dense or sparse", type));
+        sparse.push_back(type != "dense");
+    }
+    if (!sparse.empty() && sparse.size() != layers) {
+        config.complain("mlp_layer_types",
+                        fmt::format("has {} entries, expected one for each of {} layers", sparse.size(), layers));
+        sparse.assign(layers, false);
+    }
+    return sparse;
 }
 
 model::MoeShape read_moe(Fields& config) {
     model::MoeShape moe;
     moe.experts = config.size_of_any({"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"});
-    moe.chosen =
-        config.size_of_any({"num_experts_per_tok", "experts_per_token", "top_k_experts", "moe_top_k", "moe_topk"});
+    moe.chosen = config.size_of_any(
+        {"num_experts_per_tok", "experts_per_token", "top_k_experts", "moe_top_k", "moe_topk", "moe_k"});
     moe.width = config.size_of_any({"moe_intermediate_size", "expert_ffn_hidden_size", "intermediate_size"});
     if (moe.chosen > moe.experts) {
         config.complain("num_experts_per_tok",

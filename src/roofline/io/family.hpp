@@ -35,13 +35,16 @@ model::GqaShape read_gqa(Fields& config);
 void check_heads(Fields& config, const model::GqaShape& shape);
 
 /// num_hidden_layers, within reason.
-std::size_t read_layer_count(Fields& config);
+std::size_t read_layer_count(Fields& config, std::string_view key = "num_hidden_layers");
 
 /// layer_types, one per layer; empty if the config has none.
 std::vector<std::string> read_layer_types(Fields& config, std::size_t layers);
 
-/// The window of sliding layers, if the config has one that is in use.
-std::optional<double> read_window(Fields& config);
+/// The window of sliding layers, if the config has one that is in use: by use_sliding_window, or as the type has it.
+std::optional<double> read_window(Fields& config, bool in_use = true);
+
+/// Which layers have experts, where mlp_layer_types says so of each; empty if the config has no such list.
+std::vector<bool> read_sparse_layers(Fields& config, std::size_t layers);
 
 /// Experts under the names families give them: num_experts, num_local_experts, n_routed_experts ...
 model::MoeShape read_moe(Fields& config);

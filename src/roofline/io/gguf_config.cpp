@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/io/family.hpp"
 #include "roofline/io/gguf_conversion.hpp"
 
 namespace roofline::io {
@@ -27,6 +28,10 @@ Result<json> GgufConversion::run() {
     const GgufArchitecture* found = find_gguf_architecture(architecture_);
     if (found != nullptr) {
         mapping_ = *found;
+    } else if (find_family(architecture_) != nullptr) {
+        // Its reader expects what a config.json says, which is not what a GGUF does.
+        return fail(fmt::format("{}: general.architecture is \"{}\", which is known here by its config.json only",
+                                file_, architecture_));
     } else {
         mapping_ = GgufArchitecture{.architecture = architecture_, .model_type = architecture_};
         notes_.push_back(fmt::format("{}: the architecture \"{}\" is not known here; read as if it were a Llama", file_,
@@ -106,6 +111,9 @@ void GgufConversion::write_size() {
         config_["vocab_size"] = *vocabulary;
     }
     config_["tie_word_embeddings"] = !has("output.weight");
+    if (has("per_layer_token_embd.weight")) {
+        set_if("hidden_size_per_layer_input", maybe("embedding_length_per_layer_input"));
+    }
 }
 
 void GgufConversion::write_attention() {

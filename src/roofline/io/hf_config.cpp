@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "roofline/io/class_defaults.hpp"
 #include "roofline/io/family.hpp"
 #include "roofline/io/quantization.hpp"
+#include "roofline/io/unknown_type.hpp"
 #include "roofline/model/lowering.hpp"
 
 namespace roofline::io {
@@ -23,6 +25,11 @@ const char* language_key(const Json& config) {
 
 /// Said once for the whole model, meant for the language part too.
 Json with_outer_defaults(Json language, const Json& whole) {
+    // From version 5 on, transformers ties by what the whole says, whatever the part does.
+    const auto version = whole.find("transformers_version");
+    const bool newer =
+        version != whole.end() && version->is_string() && version->get_ref<const std::string&>().starts_with("5");
+    if (newer && whole.contains("tie_word_embeddings")) language["tie_word_embeddings"] = whole["tie_word_embeddings"];
     for (const char* key : {"tie_word_embeddings", "model_type", "vocab_size"}) {
         if (!language.contains(key) && whole.contains(key)) language[key] = whole[key];
     }
@@ -53,15 +60,18 @@ std::string summarise(const model::TypePlan& plan, const model::Lowered& lowered
     return fmt::format("{}", fmt::join(seen, " + "));
 }
 
-void add_notes(const Json& whole, Fields& language, std::vector<std::string>& notes) {
+void add_notes(const Json& whole, const char* key, Fields& language, std::vector<std::string>& notes) {
+    bool said = key == nullptr;
     for (const char* tower : {"vision_config", "audio_config"}) {
         const auto found = whole.find(tower);
         if (found != whole.end() && found->is_object()) {
+            said = true;
             notes.push_back(fmt::format("language part only: what {} describes is not counted", tower));
         }
     }
-    for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"}) {
-        if (language.count_or(key, 0.0) > 0.0) {
+    if (!said) notes.push_back(fmt::format("language part only: what stands beside {} is not counted", key));
+    for (const char* layers : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"}) {
+        if (language.count_or(layers, 0.0) > 0.0) {
             notes.emplace_back("multi-token prediction layers are not counted");
             break;
         }
@@ -73,7 +83,8 @@ void add_notes(const Json& whole, Fields& language, std::vector<std::string>& no
 Result<HfModel> read_hf_config(const Json& config, std::string_view file) {
     if (!config.is_object()) return fail(fmt::format("{}: the file is {}, expected an object", file, describe(config)));
     const char* key = language_key(config);
-    const Json language = key == nullptr ? config : with_outer_defaults(config[key], config);
+    Json language = key == nullptr ? config : with_outer_defaults(config[key], config);
+    const auto filled = key == nullptr ? std::vector<std::string>{} : fill_class_defaults(language);
 
     std::optional<Problem> problem;
     Fields fields(language, std::string(file), key == nullptr ? "" : key, problem);
@@ -86,6 +97,7 @@ Result<HfModel> read_hf_config(const Json& config, std::string_view file) {
         family = find_family(config["model_type"].get<std::string>());
     }
     if (family == nullptr) {
+        refuse_unread_fields(fields, type);
         family = guess_family(fields);
         architecture.notes.push_back(
             type.empty() ? "the config names no model_type: read as Llama-like"
@@ -95,7 +107,11 @@ Result<HfModel> read_hf_config(const Json& config, std::string_view file) {
     if (!problem && architecture.layers.empty()) fields.complain("num_hidden_layers", "gives no layers");
     if (problem) return std::unexpected(*problem);
 
-    add_notes(config, fields, architecture.notes);
+    if (!filled.empty()) {
+        architecture.notes.push_back(fmt::format("{} leaves out {}: read as the defaults of its class \"{}\"", key,
+                                                 fmt::join(filled, ", "), type));
+    }
+    add_notes(config, key, fields, architecture.notes);
     auto types = read_types(fields, config, architecture);
     if (problem) return std::unexpected(*problem);
     if (!types) return std::unexpected(types.error());

@@ -1,4 +1,6 @@
 // Cohere Command R: attention and FFN side by side under one LayerNorm without bias; Command R7B and A add windows.
+#include <algorithm>
+
 #include "roofline/io/family.hpp"
 #include "roofline/model/ffn/dense.hpp"
 
@@ -12,7 +14,15 @@ void read(Fields& config, model::Architecture& architecture) {
     shape.qkv_bias = shape.out_bias = config.flag("attention_bias", false);
     // Command R+ has a gain for every head and position in it: as wide as q and k themselves.
     if (config.flag("use_qk_norm", false)) shape.qk_norm = model::QkNorm::full_width;
-    const model::DenseShape ffn{.width = config.size("intermediate_size")};
+    model::BlockPtr ffn = block<model::Dense>(model::DenseShape{.width = config.size("intermediate_size")});
+    if (config.text_or("model_type", "cohere") == "cohere2_moe") {
+        const auto sparse = read_sparse_layers(config, read_layer_count(config));
+        if (std::find(sparse.begin(), sparse.end(), false) != sparse.end())
+            config.complain("mlp_layer_types", "has dense layers among those with experts, which is not modelled");
+        model::MoeShape moe = read_moe(config);
+        moe.shared_width = config.count_or("num_shared_experts", 0.0) * moe.width;
+        ffn = block<model::Moe>(moe);
+    }
     const std::size_t layers = read_layer_count(config);
     const auto types = read_layer_types(config, layers);
     const auto window = read_window(config);
@@ -23,7 +33,7 @@ void read(Fields& config, model::Architecture& architecture) {
             model::GqaShape own = shape;
             if (sliding) own.reach = model::Reach::window(*window);
             own.rotary = sliding || !window;
-            return parallel_layer(block<model::Gqa>(own), block<model::Dense>(ffn), NormsOfParallel::one);
+            return parallel_layer(block<model::Gqa>(own), ffn, NormsOfParallel::one);
         });
     }
 }
@@ -31,6 +41,6 @@ void read(Fields& config, model::Architecture& architecture) {
 }  // namespace
 
 extern const Family cohere_family;
-const Family cohere_family{{"cohere", "cohere2"}, read};
+const Family cohere_family{{"cohere", "cohere2", "cohere2_moe"}, read};
 
 }  // namespace roofline::io

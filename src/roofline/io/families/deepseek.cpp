@@ -60,9 +60,11 @@ void read(Fields& config, model::Architecture& architecture) {
     const double first_dense = config.count_or("first_k_dense_replace", 0.0);
     const double every = config.has("moe_layer_freq") ? config.size("moe_layer_freq") : 1.0;
     const auto own_indexer = layers_with_indexer(config, layers);
+    const auto sparse_layers = read_sparse_layers(config, layers);
     for (std::size_t i = 0; i < layers && !config.failed(); ++i) {
-        const bool experts =
-            has_experts && static_cast<double>(i) >= first_dense && std::fmod(static_cast<double>(i), every) == 0.0;
+        const bool experts = has_experts && (sparse_layers.empty() ? static_cast<double>(i) >= first_dense &&
+                                                                         std::fmod(static_cast<double>(i), every) == 0.0
+                                                                   : sparse_layers[i]);
         const bool reuses = sparse && !own_indexer[i];
         add_layer(architecture, std::string(experts ? "moe" : "dense") + (reuses ? ",reused" : ""), [&] {
             model::MlaShape own = shape;
@@ -78,7 +80,8 @@ void read(Fields& config, model::Architecture& architecture) {
 }  // namespace
 
 extern const Family deepseek_family;
-const Family deepseek_family{{"deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa", "glm4_moe_lite"},
+const Family deepseek_family{{"deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa", "glm4_moe_lite",
+                              "minicpm3", "youtu", "axk1", "mistral4"},
                              read};
 
 }  // namespace roofline::io

@@ -1,4 +1,6 @@
 // DeepSeek V4: compressed attention, several residual streams, experts in every layer.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "roofline/io/family.hpp"
@@ -6,6 +8,16 @@
 
 namespace roofline::io {
 namespace {
+
+/// transformers 5 names the kinds of layers and gives a rate for each kind.
+std::vector<double> ratios_of_types(Fields& config) {
+    std::vector<double> ratios;
+    if (!config.has("layer_types") || !config.has("compress_rates")) return ratios;
+    Fields rates = config.child("compress_rates");
+    for (const std::string& type : config.texts("layer_types"))
+        ratios.push_back(type == "sliding_attention" ? 0.0 : rates.size(type));
+    return ratios;
+}
 
 void read(Fields& config, model::Architecture& architecture) {
     read_trunk(config, architecture);
@@ -26,13 +38,15 @@ void read(Fields& config, model::Architecture& architecture) {
     moe.shared_width = config.count_or("n_shared_experts", 0.0) * moe.width;
 
     const std::size_t layers = read_layer_count(config);
-    const auto ratios = config.numbers("compress_ratios");
+    const auto ratios = config.has("compress_ratios") ? config.numbers("compress_ratios") : ratios_of_types(config);
     if (ratios.size() < layers) {
         config.complain("compress_ratios",
                         fmt::format("has {} entries, expected one for each of {} layers", ratios.size(), layers));
         return;
     }
-    const double hashed = config.count_or("num_hash_layers", 0.0);
+    const auto ffns = config.texts("mlp_layer_types");
+    const double hashed = ffns.empty() ? config.count_or("num_hash_layers", 0.0)
+                                       : static_cast<double>(std::count(ffns.begin(), ffns.end(), "hash_moe"));
     for (std::size_t i = 0; i < layers && !config.failed(); ++i) {
         const double ratio = ratios[i];
         if (!(ratio >= 0.0 && ratio <= 1e6)) {

@@ -26,7 +26,8 @@ void read(Fields& config, model::Architecture& architecture) {
         const model::BlockPtr attention = block<model::Gqa>(shape);
         const model::BlockPtr dense = block<model::Dense>(ffn);
         if (!parallel) return pre_norm_layer(attention, dense);
-        return parallel_layer(attention, dense, newer ? NormsOfParallel::each : NormsOfParallel::one);
+        const bool two = newer && config.size_or("num_ln_in_parallel_attn", 2.0) == 2.0;  // one in Falcon 2
+        return parallel_layer(attention, dense, two ? NormsOfParallel::each : NormsOfParallel::one);
     });
 }
 

@@ -10,6 +10,7 @@ void read(Fields& config, model::Architecture& architecture) {
     read_trunk(config, architecture);
     architecture.norm = model::NormKind::layer_norm;
     model::GqaShape shape = read_gqa(config);
+    shape.kv_heads = shape.heads;
     shape.qkv_bias = shape.out_bias = config.flag("attention_bias", true);
     const bool parallel = config.flag("use_parallel_residual", true);
     const model::DenseShape ffn{.width = config.size("intermediate_size"), .gated = false, .bias = true};

@@ -10,7 +10,14 @@ namespace {
 
 /// One name per layer, from the list or from the string of letters.
 std::vector<std::string> block_types(Fields& config) {
-    if (config.has("layers_block_type")) return config.texts("layers_block_type");
+    if (config.has("layers_block_type")) {
+        auto names = config.texts("layers_block_type");
+        for (std::string& name : names) {  // transformers 5 has other words for two of them
+            if (name == "linear_attention") name = "mamba";
+            if (name == "full_attention") name = "attention";
+        }
+        return names;
+    }
     std::vector<std::string> types;
     for (const char letter : config.text("hybrid_override_pattern")) {
         switch (letter) {

@@ -11,6 +11,7 @@ void read(Fields& config, model::Architecture& architecture) {
     architecture.norm = model::NormKind::layer_norm;
     architecture.embedding_width = config.size_or("word_embed_proj_dim", architecture.hidden);
     model::GqaShape shape = read_gqa(config);
+    shape.kv_heads = shape.heads;
     const bool bias = config.flag("enable_bias", true);
     shape.qkv_bias = shape.out_bias = bias;
     shape.rotary = false;

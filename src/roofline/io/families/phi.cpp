@@ -11,6 +11,7 @@ void read(Fields& config, model::Architecture& architecture) {
     architecture.head_bias = true;
     model::GqaShape shape = read_gqa(config);
     shape.qkv_bias = shape.out_bias = true;
+    if (config.flag("qk_layernorm", false)) shape.qk_norm = model::QkNorm::per_head_with_bias;
     const model::DenseShape ffn{.width = config.size("intermediate_size"), .gated = false, .bias = true};
     add_layers_alike(config, architecture, [&] {
         return parallel_layer(block<model::Gqa>(shape), block<model::Dense>(ffn), NormsOfParallel::one);
