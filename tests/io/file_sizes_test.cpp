@@ -268,5 +268,28 @@ TEST(ModelFile, ProblemsAreOneLineAndNameThePlace) {
     EXPECT_EQ(problem({{"aliases", "x"}}), "toy.json: aliases is \"x\", expected a list of strings");
 }
 
+TEST(FileSizes, AFileThatHoldsOtherWeightsThanTheConfigDescribesIsSaid) {
+    const auto said = [](const ModelFile& model) {
+        for (const std::string& note : model.notes) {
+            if (note.find("one of the two is misread") != std::string::npos) return true;
+        }
+        return false;
+    };
+    ModelFile whole = tiny();
+    use_file_sizes(whole, tensors({2.0, 2.0}));
+    EXPECT_FALSE(said(whole));
+    // No gate in the file: a type that was taken for a Llama and is none.
+    std::vector<StoredTensor> plain = tensors({2.0, 2.0});
+    std::erase_if(plain, [](const StoredTensor& each) { return each.name.find("gate_proj") != std::string::npos; });
+    ModelFile other = tiny();
+    use_file_sizes(other, plain);
+    EXPECT_TRUE(said(other));
+    // Packed weights cannot be counted by their elements.
+    for (StoredTensor& each : plain) each.type = "U32";
+    ModelFile packed = tiny();
+    use_file_sizes(packed, plain);
+    EXPECT_FALSE(said(packed));
+}
+
 }  // namespace
 }  // namespace roofline::io

@@ -82,6 +82,21 @@ RoleElements count_elements(const ModelFile& model) {
     return result;
 }
 
+/// Where a model has one FFN that its file calls the shared one (dense members of Granite 4), it is the FFN.
+std::size_t role_that_counts(std::size_t role, const std::array<double, model::role_count>& parameters) {
+    const auto at = [](model::Role each) { return static_cast<std::size_t>(each); };
+    if (parameters[role] > 0.0) return role;
+    if (role == at(model::Role::shared_gate_up)) return at(model::Role::ffn_gate_up);
+    if (role == at(model::Role::shared_down)) return at(model::Role::ffn_down);
+    return role;
+}
+
+/// Integers of a safetensors file hold several weights each, or none.
+bool is_packed(std::string_view type) {
+    return type.starts_with("U") || type.starts_with("BOOL") ||
+           (type.starts_with("I") && type.size() > 1 && type[1] >= '0' && type[1] <= '9');
+}
+
 /// "q4_k + q6_k + f32": the types of a file, the one with most bytes first.
 std::string summarise_types(std::span<const StoredTensor> tensors) {
     std::map<std::string, std::uint64_t> bytes;
@@ -194,6 +209,8 @@ void use_file_sizes(ModelFile& model, std::span<const StoredTensor> tensors) {
     double vision = 0.0;
     double prediction = 0.0;
     double unplaced = 0.0;
+    double stored = 0.0;  // weights, as far as the types of the file let them be counted
+    bool packed = false;
     const auto places = place_tensors(tensors);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const TensorPlace& place = places[i];
@@ -204,10 +221,14 @@ void use_file_sizes(ModelFile& model, std::span<const StoredTensor> tensors) {
         } else if (place.mtp || (place.layer && static_cast<std::size_t>(*place.layer) >= layers)) {
             prediction += bytes;
         } else if (place.layer) {
-            inside[static_cast<std::size_t>(*place.layer)][role] += bytes;
+            const auto layer = static_cast<std::size_t>(*place.layer);
+            inside[layer][role_that_counts(role, elements.layers[layer])] += bytes;
         } else {
             outside[role] += bytes;
         }
+        if (place.vision || place.mtp || (model.architecture.tied && place.role == model::Role::head)) continue;
+        stored += static_cast<double>(tensors[i].elements);
+        packed = packed || is_packed(tensors[i].type);
     }
     const auto assign = [&](model::WeightType& type, double bytes, double parameters) {
         if (bytes <= 0.0) return;
@@ -229,6 +250,12 @@ void use_file_sizes(ModelFile& model, std::span<const StoredTensor> tensors) {
     note(vision, "are the vision or audio side and are not counted");
     note(prediction, "are multi-token prediction layers and are not counted");
     note(unplaced, "are tensors that the model has no operator for and are not counted");
+    const double described = model::count_parameters(model::lower(model.architecture, model.types)).total;
+    if (!packed && prediction == 0.0 && std::fabs(stored - described) > 0.01 * described) {
+        model.notes.push_back(
+            fmt::format("the file holds {:.4g} weights, but the config describes {:.4g}: one of the two is misread",
+                        stored, described));
+    }
 }
 
 }  // namespace roofline::io
