@@ -241,6 +241,40 @@ TEST(GgufConfig, MambaHasNoHeads) {
     EXPECT_EQ(got.at("state_size"), 128);
 }
 
+TEST(GgufConfig, Lfm2LayersWithoutKvHeadsAreConvolutions) {
+    auto writer = base("lfm2", 3, 256, 4, 512);
+    writer.u32s("lfm2.attention.head_count_kv", {0, 2, 0}).u32("lfm2.shortconv.l_cache", 3);
+    auto got = convert(writer);
+    ASSERT_EQ(got.problem, "");
+    EXPECT_EQ(got.at("layer_types"), (json{"conv", "full_attention", "conv"}));
+    EXPECT_EQ(got.at("num_key_value_heads"), 2);
+    EXPECT_EQ(got.at("conv_L_cache"), 3);
+    EXPECT_EQ(got.at("intermediate_size"), 512);
+    EXPECT_EQ(got.at("block_auto_adjust_ff_dim"), false);
+}
+
+TEST(GgufConfig, FalconH1HasAStateSpaceBesideItsHeads) {
+    auto writer = base("falcon-h1", 1, 256, 4, 512);
+    writer.u32("falcon-h1.attention.head_count_kv", 2)
+        .u32("falcon-h1.ssm.conv_kernel", 4)
+        .u32("falcon-h1.ssm.state_size", 128)
+        .u32("falcon-h1.ssm.group_count", 1)
+        .u32("falcon-h1.ssm.time_step_rank", 8)
+        .u32("falcon-h1.ssm.inner_size", 512);
+    auto got = convert(writer);
+    ASSERT_EQ(got.problem, "");
+    EXPECT_EQ(got.at("model_type"), "falcon_h1");
+    EXPECT_EQ(got.at("mamba_d_ssm"), 512);
+    EXPECT_EQ(got.at("mamba_n_heads"), 8);
+    EXPECT_EQ(got.at("mamba_d_head"), 64);
+    EXPECT_EQ(got.at("mamba_rms_norm"), false);  // no such tensor in the file
+}
+
+TEST(GgufConfig, ATypeKnownByItsConfigAloneIsRefused) {
+    EXPECT_EQ(convert(base("gptj", 1, 256, 4, 512)).problem,
+              "x.gguf: general.architecture is \"gptj\", which is known here by its config.json only");
+}
+
 TEST(GgufConfig, JambaLayersByPeriod) {
     auto writer = base("jamba", 8, 256, 4, 512);
     writer.u32s("jamba.attention.head_count_kv", {0, 0, 2, 0, 0, 0, 2, 0})

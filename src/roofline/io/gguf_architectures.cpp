@@ -81,6 +81,8 @@ constexpr auto architectures = std::to_array<GgufArchitecture>({
     {"nemotron_h_moe", "nemotron_h", Experts::routed, Kind::nemotron},
     {"mamba", "mamba", Experts::none, Kind::mamba},
     {"mamba2", "mamba2", Experts::none, Kind::mamba},
+    {"lfm2", "lfm2", Experts::none, Kind::lfm2},
+    {"falcon-h1", "falcon_h1", Experts::none, Kind::falcon_h1},
     {"jamba", "jamba", Experts::counted, Kind::jamba},
 });
 

@@ -14,7 +14,21 @@ enum class GgufExperts {
 };
 
 // What further keys a model type needs.
-enum class GgufKind { plain, latent, delta, nemotron, mamba, jamba, granite_hybrid, llama4, gemma4, falcon, gpt2 };
+enum class GgufKind {
+    plain,
+    latent,
+    delta,
+    nemotron,
+    mamba,
+    jamba,
+    granite_hybrid,
+    llama4,
+    gemma4,
+    falcon,
+    gpt2,
+    lfm2,
+    falcon_h1
+};
 
 struct GgufArchitecture {
     std::string_view architecture;  // general.architecture

@@ -68,6 +68,8 @@ class GgufConversion {
     void write_gemma4();
     void write_falcon();
     void write_gpt2();
+    void write_lfm2();
+    void write_falcon_h1();
 
     const Gguf& gguf_;
     std::string_view file_;

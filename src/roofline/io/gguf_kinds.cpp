@@ -41,6 +41,12 @@ void GgufConversion::write_kind() {
         case Kind::gpt2:
             write_gpt2();
             break;
+        case Kind::lfm2:
+            write_lfm2();
+            break;
+        case Kind::falcon_h1:
+            write_falcon_h1();
+            break;
         case Kind::mamba:
         case Kind::plain:
             break;
@@ -277,6 +283,29 @@ void GgufConversion::write_gpt2() {
         positions = found->second->shape[0];
     }
     set_if("n_positions", positions);
+}
+
+// Layers without KV heads are convolutions. The width of the FFN is that of the tensors, not the one before the rule.
+void GgufConversion::write_lfm2() {
+    json types = json::array();
+    for (std::size_t i = 0; i < layers_; ++i) {
+        types.push_back(i < kv_heads_each_.size() && kv_heads_each_[i] > 0 ? "full_attention" : "conv");
+    }
+    config_["layer_types"] = std::move(types);
+    config_["conv_L_cache"] = number("shortconv.l_cache");
+    config_["block_auto_adjust_ff_dim"] = false;
+}
+
+void GgufConversion::write_falcon_h1() {
+    std::uint64_t heads = number("ssm.time_step_rank");
+    std::uint64_t inner = number("ssm.inner_size");
+    config_["mamba_d_ssm"] = inner;
+    config_["mamba_n_heads"] = heads;
+    config_["mamba_d_head"] = inner / heads;
+    config_["mamba_d_state"] = number("ssm.state_size");
+    config_["mamba_n_groups"] = number("ssm.group_count");
+    config_["mamba_d_conv"] = number("ssm.conv_kernel");
+    config_["mamba_rms_norm"] = any_layer("ssm_norm.weight");
 }
 
 }  // namespace roofline::io
