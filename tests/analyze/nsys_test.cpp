@@ -47,6 +47,27 @@ TEST(Nsys, ReadsOldExportsAndGraphsThatWereTracedWhole) {
     EXPECT_TRUE(said);
 }
 
+// data/nsys_columns.sqlite: kernels without stream and full name but with a column nobody knows, copies without a kind,
+// ranges without textId, a mark whose text is a number; two processes that number their calls alike. Kernels of 4 and
+// 2 us, and of 5 us in a graph of the second process.
+TEST(Nsys, ReadsExportsWithOtherColumns) {
+    auto input = open_input(ROOFLINE_SOURCE_DIR "/tests/analyze/data/nsys_columns.sqlite");
+    ASSERT_TRUE(input) << input.error().text;
+    const auto analysis = analyze(*input, {});
+    if (!analysis && analysis.error().unavailable) GTEST_SKIP() << analysis.error().text;
+    ASSERT_TRUE(analysis) << analysis.error().text;
+    EXPECT_EQ(std::llround(analysis->kernel_time.value * 1e9), 11'000);
+    EXPECT_EQ(analysis->account.device.name, "h200-sxm");
+    ASSERT_EQ(analysis->steps.size(), 2U);
+    EXPECT_EQ(analysis->steps[0].name, "decode 0");
+    EXPECT_EQ(analysis->steps[0].kernels, 2.0);
+    EXPECT_EQ(analysis->steps[0].graph_kernels, 1.0);
+    EXPECT_EQ(analysis->steps[1].graph_kernels, 0.0);
+    ASSERT_FALSE(analysis->unattributed.empty());
+    EXPECT_EQ(analysis->unattributed[0].name, "gemm_kernel");
+    EXPECT_EQ(analysis->unattributed[0].count, 2.0);
+}
+
 TEST(Nsys, ADatabaseOfSomethingElseIsOneLine) {
     Input input = Input::from_memory("packed", std::string("SQLite format 3\0 and more", 25));
     const auto analysis = analyze(input, {});

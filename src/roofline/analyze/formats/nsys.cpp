@@ -1,21 +1,24 @@
 // Nsight Systems, exported with `nsys export --type sqlite`: a database. What is read of it, times in nanoseconds:
 //
-//   CUPTI_ACTIVITY_KIND_KERNEL       start, end, deviceId, streamId, correlationId, demangledName -> StringIds,
-//                                    graphNodeId?
+//   CUPTI_ACTIVITY_KIND_KERNEL       start, end, deviceId, streamId, correlationId, demangledName or shortName or
+//                                    mangledName -> StringIds, graphNodeId, globalPid
 //   CUPTI_ACTIVITY_KIND_GRAPH_TRACE  start, end, deviceId, streamId, correlationId: graphs that were traced whole
 //   CUPTI_ACTIVITY_KIND_MEMCPY       start, end, deviceId, streamId, correlationId, bytes, copyKind
 //   CUPTI_ACTIVITY_KIND_MEMSET       start, end, deviceId, streamId, correlationId, bytes
 //   CUPTI_ACTIVITY_KIND_RUNTIME      start, end, globalTid, correlationId, nameId -> StringIds (and _DRIVER in old
-//   ones) NVTX_EVENTS                      start, end, globalTid, text or textId? -> StringIds TARGET_INFO_GPU id, name
+//   ones) NVTX_EVENTS                      start, end, globalTid, text or textId -> StringIds TARGET_INFO_GPU id, name
 //   (TARGET_INFO_CUDA_GPU in old ones)
 //
-// Exports leave out tables of what was not traced, and columns came over the years. No shapes: FLOPs and bytes need
-// --model. SQLite is loaded when such a file is met; it wants a file it can move about in, so what comes compressed or
-// from a pipe is written to a temporary one first.
+// Exports leave out tables of what was not traced, and columns came and went over the years: of all these only start
+// and end must be there. No shapes: FLOPs and bytes need --model. SQLite is loaded when such a file is met; it wants a
+// file it can move about in, so what comes compressed or from a pipe is written to a temporary one first.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <initializer_list>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -43,15 +46,35 @@ class File {
     File& operator=(const File&) = delete;
     ~File() { library_.close(database_); }
 
-    /// Whether the query could be asked: exports leave out tables and columns of what was not traced.
-    bool rows(const std::string& query, const std::function<void(Statement*)>& each) {
+    /// A query that cannot be asked has no rows.
+    void rows(const std::string& query, const std::function<void(Statement*)>& each) {
         Statement* statement = nullptr;
-        if (library_.prepare_v2(database_, query.c_str(), -1, &statement, nullptr) != 0) return false;
+        if (library_.prepare_v2(database_, query.c_str(), -1, &statement, nullptr) != 0) return;
         int state = library_.step(statement);
         for (; state == sqlite::row; state = library_.step(statement)) each(statement);
         if (state != sqlite::done) problem_ = library_.errmsg(database_);
         library_.finalize(statement);
-        return true;
+    }
+    bool has(const std::string& table, const std::string& column) {
+        const auto [place, fresh] = columns_.try_emplace(table);
+        if (fresh) rows("PRAGMA table_info(" + table + ")", [&](Statement* s) { place->second.insert(text(s, 1)); });
+        return place->second.contains(column);
+    }
+    /// The column of a table, under the name `t` in a query, or what stands for one that is not there.
+    std::string column(const std::string& table, const char* name, const char* otherwise) {
+        return has(table, name) ? std::string("t.") + name : otherwise;
+    }
+    /// The first of these columns that names something: by its number in StringIds, or by the text itself.
+    std::string named(const std::string& table, std::initializer_list<const char*> names) {
+        std::string choices;
+        for (const char* name : names) {
+            if (!has(table, name)) continue;
+            const std::string by_number =
+                has("StringIds", "value") ? fmt::format("(SELECT value FROM StringIds WHERE id = t.{})", name) : "''";
+            choices += fmt::format(
+                "NULLIF(CASE typeof(t.{0}) WHEN 'text' THEN t.{0} WHEN 'integer' THEN {1} END, ''), ", name, by_number);
+        }
+        return "COALESCE(" + choices + "'', '')";
     }
     long long whole(Statement* statement, int column) const { return library_.column_int64(statement, column); }
     std::string text(Statement* statement, int column) const {
@@ -64,6 +87,7 @@ class File {
     Library library_;
     sqlite::Database* database_;
     std::string problem_;
+    std::map<std::string, std::set<std::string>> columns_;  // by table
 };
 
 std::string copy_name(long long kind) {
@@ -81,69 +105,93 @@ std::string copy_name(long long kind) {
     }
 }
 
-void read_kernels(File& file, Timeline& timeline) {
+/// Numbers of calls are those of a process: where a file holds several, the process tells them apart.
+class Processes {
+  public:
+    /// In exports that do not say so of kernels, nothing can be told apart.
+    explicit Processes(bool told) : told_(told) {}
+    std::uint32_t id(Timeline& timeline, long long number, long long process) {
+        if (number < 0) return none;
+        if (!told_) process = 0;
+        const auto [place, fresh] = known_.try_emplace(process >> 24U, static_cast<std::int64_t>(known_.size()));
+        return timeline.id_of((place->second << 40U) + (number & ((std::int64_t{1} << 40U) - 1)));
+    }
+
+  private:
+    bool told_;
+    std::map<long long, std::int64_t> known_;  // by the process part of globalPid and globalTid
+};
+
+/// start, end, device, stream, number, process of what ran; then more.
+std::string what_ran(File& file, const std::string& table, const std::string& more) {
+    return fmt::format("SELECT t.start, t.end, {}, {}, {}, {}, {} FROM {} t", file.column(table, "deviceId", "0"),
+                       file.column(table, "streamId", "0"), file.column(table, "correlationId", "-1"),
+                       file.column(table, "globalPid", "0"), more, table);
+}
+
+void read_kernels(File& file, Timeline& timeline, Processes& processes) {
     const auto add = [&](Statement* s, Ran ran, const std::string& name, double bytes, bool in_graph) {
         DeviceEvent event;
         event.begin = file.whole(s, 0);
         event.duration = std::max(0LL, file.whole(s, 1) - file.whole(s, 0));
         event.stream = timeline.stream_of(file.whole(s, 2), file.whole(s, 3));
-        event.correlation = timeline.id_of(file.whole(s, 4));
+        event.correlation = processes.id(timeline, file.whole(s, 4), file.whole(s, 5));
         event.ran = ran;
         event.name = timeline.texts.number_of(name);
-        event.size = timeline.size_of(bytes);
+        event.size = timeline.size_of(std::max(0.0, bytes));
         event.in_graph = in_graph;
         timeline.ran.push_back(event);
     };
-    const std::string kernels =
-        "SELECT k.start, k.end, k.deviceId, k.streamId, k.correlationId, s.value, {} FROM CUPTI_ACTIVITY_KIND_KERNEL k "
-        "LEFT JOIN StringIds s ON s.id = k.demangledName";
-    const auto each = [&](Statement* s) { add(s, Ran::kernel, file.text(s, 5), 0.0, file.whole(s, 6) != 0); };
-    if (!file.rows(fmt::format(fmt::runtime(kernels), "k.graphNodeId"), each))
-        file.rows(fmt::format(fmt::runtime(kernels), "0"), each);
+    const std::string kernels = "CUPTI_ACTIVITY_KIND_KERNEL";
+    file.rows(what_ran(file, kernels,
+                       file.column(kernels, "graphNodeId", "0") + ", " +
+                           file.named(kernels, {"demangledName", "shortName", "mangledName", "name"})),
+              [&](Statement* s) { add(s, Ran::kernel, file.text(s, 7), 0.0, file.whole(s, 6) != 0); });
     double graphs = 0.0;
-    file.rows("SELECT start, end, deviceId, streamId, correlationId FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-              [&](Statement* s) {
-                  add(s, Ran::kernel, "CUDA graph, traced whole", 0.0, true);
-                  ++graphs;
-              });
+    file.rows(what_ran(file, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "0"), [&](Statement* s) {
+        add(s, Ran::kernel, "CUDA graph, traced whole", 0.0, true);
+        ++graphs;
+    });
     if (graphs > 0.0) {
         timeline.notes.push_back(
             fmt::format("{:.0f} launches of CUDA graphs were traced whole: record with --cuda-graph-trace=node to see "
                         "their kernels",
                         graphs));
     }
-    file.rows("SELECT start, end, deviceId, streamId, correlationId, bytes, copyKind FROM CUPTI_ACTIVITY_KIND_MEMCPY",
+    const std::string copies = "CUPTI_ACTIVITY_KIND_MEMCPY";
+    file.rows(what_ran(file, copies, file.column(copies, "bytes", "0") + ", " + file.column(copies, "copyKind", "0")),
               [&](Statement* s) {
-                  add(s, Ran::copy, copy_name(file.whole(s, 6)), static_cast<double>(file.whole(s, 5)), false);
+                  add(s, Ran::copy, copy_name(file.whole(s, 7)), static_cast<double>(file.whole(s, 6)), false);
               });
-    file.rows("SELECT start, end, deviceId, streamId, correlationId, bytes FROM CUPTI_ACTIVITY_KIND_MEMSET",
-              [&](Statement* s) { add(s, Ran::fill, "Memset", static_cast<double>(file.whole(s, 5)), false); });
+    const std::string fills = "CUPTI_ACTIVITY_KIND_MEMSET";
+    file.rows(what_ran(file, fills, file.column(fills, "bytes", "0")),
+              [&](Statement* s) { add(s, Ran::fill, "Memset", static_cast<double>(file.whole(s, 6)), false); });
 }
 
-void read_host(File& file, Timeline& timeline) {
-    for (const char* table : {"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"}) {
-        const auto each = [&](Statement* s) {
-            timeline.calls.push_back({file.whole(s, 0), file.whole(s, 1), timeline.id_of(file.whole(s, 2)),
-                                      timeline.caller_of(timeline.texts.number_of(file.text(s, 4)),
-                                                         static_cast<std::uint32_t>(file.whole(s, 3)))});
-        };
-        file.rows(fmt::format("SELECT r.start, r.end, r.correlationId, r.globalTid, s.value FROM {} r "
-                              "LEFT JOIN StringIds s ON s.id = r.nameId",
-                              table),
-                  each);
+void read_host(File& file, Timeline& timeline, Processes& processes) {
+    for (const std::string table : {"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"}) {
+        file.rows(fmt::format("SELECT t.start, t.end, {}, {}, {} FROM {} t", file.column(table, "correlationId", "-1"),
+                              file.column(table, "globalTid", "0"), file.named(table, {"nameId", "name"}), table),
+                  [&](Statement* s) {
+                      const std::uint32_t id = processes.id(timeline, file.whole(s, 2), file.whole(s, 3));
+                      if (id == none) return;
+                      timeline.calls.push_back({file.whole(s, 0), file.whole(s, 1), id,
+                                                timeline.caller_of(timeline.texts.number_of(file.text(s, 4)),
+                                                                   static_cast<std::uint32_t>(file.whole(s, 3)))});
+                  });
     }
-    const auto range = [&](Statement* s) {
-        timeline.annotations.push_back({file.whole(s, 0), file.whole(s, 1), timeline.texts.number_of(file.text(s, 3)),
-                                        static_cast<std::uint32_t>(file.whole(s, 2))});
-    };
+    const std::string ranges = "NVTX_EVENTS";
     // Marks have no end; in old exports it is zero.
-    const bool named = file.rows(
-        "SELECT n.start, n.end, n.globalTid, COALESCE(NULLIF(n.text, ''), s.value) FROM NVTX_EVENTS n "
-        "LEFT JOIN StringIds s ON s.id = n.textId WHERE n.end > n.start",
-        range);
-    if (!named) file.rows("SELECT start, end, globalTid, text FROM NVTX_EVENTS WHERE end > start", range);
+    file.rows(
+        fmt::format("SELECT t.start, t.end, {}, {} FROM {} t WHERE t.end > t.start",
+                    file.column(ranges, "globalTid", "0"), file.named(ranges, {"text", "textId", "name"}), ranges),
+        [&](Statement* s) {
+            timeline.annotations.push_back({file.whole(s, 0), file.whole(s, 1),
+                                            timeline.texts.number_of(file.text(s, 3)),
+                                            static_cast<std::uint32_t>(file.whole(s, 2))});
+        });
     for (const char* table : {"TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU"}) {
-        file.rows(fmt::format("SELECT id, name FROM {}", table),
+        file.rows(fmt::format("SELECT {}, t.name FROM {} t", file.column(table, "id", "0"), table),
                   [&](Statement* s) { timeline.devices[file.whole(s, 0)] = file.text(s, 1); });
     }
 }
@@ -208,8 +256,9 @@ Result<Analysis> read(Input& input, const Options& options) {
     }
     File file(*library, database);
     Timeline timeline;
-    read_kernels(file, timeline);
-    read_host(file, timeline);
+    Processes processes(file.has("CUPTI_ACTIVITY_KIND_KERNEL", "globalPid"));
+    read_kernels(file, timeline, processes);
+    read_host(file, timeline, processes);
     if (!file.problem().empty()) return fail(fmt::format("{}: {}", input.name(), file.problem()));
     if (timeline.ran.empty()) {
         return fail(
