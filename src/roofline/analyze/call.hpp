@@ -71,11 +71,16 @@ class Call {
     double all_bytes() const {
         double sum = 0.0;
         for (const Argument& argument : signature_.arguments) {
-            // A list says only that it is one: its tensors are taken as two bytes, or as what the others are.
-            const double size = argument.is_list ? list_size() : bytes_of_type(argument.type);
+            const double size = size_of(argument);
             for (const Tensor& tensor : argument.tensors) sum += tensor.dims.empty() ? 0.0 : distinct(tensor) * size;
         }
         return sum;
+    }
+    /// Bytes of a number of an argument. A list that says only that it is one is taken as what the others are, or as
+    /// two.
+    double size_of(const Argument& argument) const {
+        const double known = bytes_of_type(argument.type);
+        return argument.is_list && known == 0.0 ? list_size() : known;
     }
     double list_size() const {
         for (const Argument& argument : signature_.arguments) {
@@ -104,6 +109,8 @@ Effort moved(Kind kind, double flops, double bytes);
 /// `inputs` tensors in, one out, `flops` a number. `out_size`: bytes of a number written; zero: that of the widest
 /// tensor with dimensions.
 std::optional<Effort> elementwise(const Call& call, std::size_t inputs, double flops, double out_size = 0.0);
+/// _foreach_NAME: of lists, element by element.
+std::optional<Effort> over_lists(const Call& call, std::string_view name);
 /// What torch.compile made.
 std::optional<Effort> fused_kernel(const Call& call);
 

@@ -145,7 +145,9 @@ std::optional<Effort> effort_of(const Signature& signature) {
     if (!signature.has_shapes) return std::nullopt;
     const Call call(signature);
     if (signature.name.starts_with("triton_")) return fused_kernel(call);
-    const auto found = formulas().find(plain_name(signature.name));
+    const std::string_view name = plain_name(signature.name);
+    if (name.starts_with("_foreach_")) return over_lists(call, name);
+    const auto found = formulas().find(name);
     if (found != formulas().end()) return found->second(call);
     if (!signature.name.starts_with("onnx::") || signature.outputs.empty()) return std::nullopt;
     // Files that hold outputs tell what any operator reads and writes; a FLOP for each number it makes.

@@ -26,6 +26,7 @@ struct Item {
     Ran ran = Ran::kernel;
     bool in_graph = false;
     bool inferred = false;  // its work is that of the model, not of shapes in the file
+    bool likely = false;    // no formula: its work is what its tensors leave likely
 };
 
 /// The events of an item in the order they ran: a ring through a table of followers, four bytes an event.

@@ -126,6 +126,30 @@ void count_explained(const Timeline& timeline, const Items& items, Analysis& ana
                      [](const Unexplained& a, const Unexplained& b) { return a.time > b.time; });
 }
 
+/// Operators without a formula that were given what their tensors leave likely, the longest first.
+void tell_likely(const Timeline& timeline, const Items& items, Analysis& analysis) {
+    std::map<std::string, std::int64_t> times;
+    std::int64_t all = 0;
+    std::map<std::uint32_t, std::int64_t> by_signature;
+    for (const Item& item : items.all) {
+        if (!item.likely) continue;
+        by_signature[item.signature] += item.time;
+        all += item.time;
+    }
+    if (all == 0) return;
+    for (const auto& [signature, time] : by_signature) times[timeline.signatures[signature].name] += time;
+    std::vector<std::pair<std::string, std::int64_t>> sorted(times.begin(), times.end());
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    constexpr std::size_t most = 4;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(most, sorted.size()); ++i) names += (i == 0 ? "" : ", ") + sorted[i].first;
+    if (sorted.size() > most) names += fmt::format(" and {} more", sorted.size() - most);
+    analysis.account.notes.push_back(
+        fmt::format("{:.1f}% of kernel time is in operators without a formula of their own ({}): taken to read their "
+                    "tensors once and to write one as large as the largest",
+                    100.0 * (seconds(all) / analysis.kernel_time), names));
+}
+
 /// F1 over a whole step, as if everything overlapped: the largest of all resources.
 Seconds limit_of(const AccountStage& stage, const Device& device) {
     const Roofs roofs = limit_roofs(device);
@@ -282,12 +306,14 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
     if (same_model) join(expected, analysis);
     analysis.diagnoses = diagnose(analysis);
     for (const std::string& note : timeline.notes) analysis.account.notes.push_back(note);
+    tell_likely(timeline, items, analysis);
     if (analysis.inferred_time.value > 0.0) {
         analysis.account.notes.push_back(
             fmt::format("{:.1f}% of kernel time carries no shapes in the file; its FLOPs and bytes are inferred from "
                         "{} by the order and "
                         "the names of kernels",
-                        100.0 * (analysis.inferred_time / analysis.kernel_time), analysis.account.model));
+                        100.0 * (analysis.inferred_time / analysis.kernel_time),
+                        analysis.account.model));
         std::vector<bool> seen(steps.roles.size(), false);
         for (const Item& item : items.all) {
             if (!item.inferred || item.role == none || seen[item.role]) continue;

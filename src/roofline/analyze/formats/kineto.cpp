@@ -22,6 +22,7 @@
 #include "roofline/analyze/format.hpp"
 #include "roofline/analyze/host_operators.hpp"
 #include "roofline/analyze/json_scan.hpp"
+#include "roofline/analyze/lists.hpp"
 #include "roofline/analyze/run.hpp"
 #include "roofline/analyze/timeline.hpp"
 
@@ -384,6 +385,7 @@ Result<Analysis> read(Input& input, const Options& options) {
                         "how to record one",
                         input.name(), end->events));
     }
+    tell_lists(timeline);
     const bool host_alone = timeline.ran.empty();
     if (host_alone) keep_what_ran(timeline);
     auto analysis = analyze_timeline(std::move(timeline), options, input.name());

@@ -83,7 +83,6 @@ std::optional<Effort> concatenated(const Call& call) {
 
 void moves_operators(Formulas& table) {
     table["copy"] = copied;
-    table["_foreach_copy"] = concatenated;
     table["fill"] = [](const Call& c) { return written_only(c, 0); };
     table["zero"] = [](const Call& c) { return written_only(c, 0); };
     table["uniform"] = [](const Call& c) { return written_only(c, 0); };

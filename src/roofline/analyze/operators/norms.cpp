@@ -22,8 +22,9 @@ void norms_operators(Formulas& table) {
     table["layer_norm"] = [](const Call& c) { return normalised(c, 7.0, 2, 3); };
     table["_fused_rms_norm"] = [](const Call& c) { return normalised(c, 4.0, 2, 99); };
     table["native_group_norm"] = [](const Call& c) { return normalised(c, 7.0, 1, 2); };
-    table["native_batch_norm"] = [](const Call& c) { return normalised(c, 4.0, 1, 2); };
-    table["cudnn_batch_norm"] = [](const Call& c) { return normalised(c, 4.0, 1, 2); };
+    for (const char* name : {"native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit",
+                             "_batch_norm_with_update", "_native_batch_norm_legit_no_training"})
+        table[name] = [](const Call& c) { return normalised(c, 4.0, 1, 2); };
     table["_softmax"] = [](const Call& c) { return normalised(c, 5.0, 99, 99); };
     table["_log_softmax"] = [](const Call& c) { return normalised(c, 5.0, 99, 99); };
     table["rms_norm"] = [](const Call& c) -> std::optional<Effort> {

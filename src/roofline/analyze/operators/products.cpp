@@ -58,6 +58,22 @@ std::optional<Effort> grouped_product(const Call& call) {
     return effort;
 }
 
+/// grouped_mm(a [rows x tokens], b [tokens x columns], offsets): one product for every expert over its own tokens, as
+/// the gradients of their weights are made.
+std::optional<Effort> grouped_gradient(const Call& call) {
+    const Tensor* a = call.tensor(0, 2);
+    const Tensor* b = call.tensor(1, 2);
+    const Tensor* ends = call.tensor(2, 1);
+    if (a == nullptr || b == nullptr || ends == nullptr || a->dims.size() != 2 || b->dims.size() != 2 ||
+        at(*a, 1) != at(*b, 0))
+        return std::nullopt;
+    const double written = at(*ends, 0) * at(*a, 0) * at(*b, 1) * std::max(2.0, call.size(0));
+    auto effort =
+        product({at(*a, 0), at(*b, 1), at(*a, 1), 1.0}, call.type(0), 0.0, call.bytes(0) + call.bytes(1) + written);
+    effort.product.reset();  // of no layer's forward pass
+    return effort;
+}
+
 /// Two dimensions or one: output sizes follow from padding, stride and dilation.
 std::optional<Effort> convolution(const Call& call, std::size_t padding, std::size_t stride, std::size_t dilation,
                                   std::size_t groups) {
@@ -88,6 +104,67 @@ std::optional<Effort> convolution(const Call& call, std::size_t padding, std::si
     return effort;
 }
 
+/// Transposed: every number of x meets the whole window of every channel it leads to. The weight is
+/// [channels in x channels out of a group x window].
+std::optional<Effort> transposed_convolution(const Call& call, std::size_t stride) {
+    const Tensor* x = call.tensor(0, 3);
+    const Tensor* w = call.tensor(1, 3);
+    if (x == nullptr || w == nullptr || x->dims.size() != w->dims.size()) return std::nullopt;
+    const auto strides = call.integers(stride);
+    double positions = at(*x, 0);
+    double grown = 1.0;
+    double window = 1.0;
+    for (std::size_t i = 2; i < x->dims.size(); ++i) {
+        positions *= static_cast<double>(x->dims[i]);
+        window *= static_cast<double>(w->dims[i]);
+        if (!strides.empty()) grown *= static_cast<double>(strides[std::min(i - 2, strides.size() - 1)]);
+    }
+    auto effort = product({positions, at(*w, 1) * window, at(*w, 0), 1.0}, call.type(0), call.bytes(1) + call.bytes(2),
+                          call.bytes(0) + positions * grown * at(*w, 1) * call.size(0));
+    effort.product.reset();
+    return effort;
+}
+
+/// convolution_backward(gradient, x, w, ..., mask): the gradient of x and that of w, each as much as the forward pass.
+std::optional<Effort> convolution_backward(const Call& call) {
+    const Tensor* gradient = call.tensor(0, 3);
+    const Tensor* x = call.tensor(1, 3);
+    const Tensor* w = call.tensor(2, 3);
+    if (gradient == nullptr || x == nullptr || w == nullptr || x->dims.size() != w->dims.size()) return std::nullopt;
+    // Positions are those of the side with the channels of argument zero of the weight.
+    const bool transposed = call.flag(7);
+    const Tensor& side = transposed ? *x : *gradient;
+    double each = 2.0 * elements(*w) * at(side, 0);
+    for (std::size_t i = 2; i < side.dims.size(); ++i) each *= static_cast<double>(side.dims[i]);
+    double wanted = 0.0;
+    const std::string_view mask = call.value(10);
+    const bool of_x = mask.empty() || mask.starts_with("[True");
+    const bool of_w = mask.empty() || mask.find("True,", 5) != std::string_view::npos;
+    wanted += (of_x ? 1.0 : 0.0) + (of_w ? 1.0 : 0.0);
+    Effort effort =
+        moved(Kind::gemm, wanted * each, call.bytes(0) + (of_x ? call.bytes(1) : 0.0) + (of_w ? call.bytes(1) : 0.0));
+    effort.engine = Engine::matrix;
+    effort.type = dtype_of(call.type(0));
+    effort.weights = (of_x ? call.bytes(2) : 0.0) + (of_w ? call.bytes(2) : 0.0);
+    return effort;
+}
+
+/// rnn(x, weights, ...): every row of x passes every matrix of the list once.
+std::optional<Effort> recurrent(const Call& call, double passes) {
+    const Tensor* x = call.tensor(0, 2);
+    if (x == nullptr || call.signature().arguments.size() < 2 || at(*x, -1) == 0.0) return std::nullopt;
+    double numbers = 0.0;
+    for (const Tensor& tensor : call.signature().arguments[1].tensors) {
+        if (tensor.dims.size() >= 2) numbers += elements(tensor);
+    }
+    if (numbers == 0.0) return std::nullopt;
+    Effort effort = moved(Kind::gemm, passes * 2.0 * numbers * elements(*x) / at(*x, -1), 2.0 * passes * call.bytes(0));
+    effort.engine = Engine::matrix;
+    effort.type = dtype_of(call.type(0));
+    effort.weights = passes * numbers * call.size(0);
+    return effort;
+}
+
 /// solve_triangular(a, b): a is [n x n], b [n x columns], batches in front; half of a square product.
 std::optional<Effort> solved(const Call& call) {
     const Tensor* a = call.tensor(0, 2);
@@ -112,11 +189,21 @@ void products_operators(Formulas& table) {
     table["bmm"] = [](const Call& c) { return batched_product(c, 0); };
     table["baddbmm"] = [](const Call& c) { return batched_product(c, 1); };
     table["linear"] = linear;
-    table["_grouped_mm"] = grouped_product;
+    table["_grouped_mm"] = [](const Call& c) {
+        auto effort = grouped_product(c);
+        return effort ? effort : grouped_gradient(c);
+    };
     table["_scaled_grouped_mm"] = grouped_product;
     table["linalg_solve_triangular"] = solved;
-    table["convolution"] = [](const Call& c) { return convolution(c, 4, 3, 5, 8); };
-    table["_convolution"] = [](const Call& c) { return convolution(c, 4, 3, 5, 8); };
+    for (const char* name : {"convolution", "_convolution"}) {
+        table[name] = [](const Call& c) {
+            return c.flag(6) ? transposed_convolution(c, 3) : convolution(c, 4, 3, 5, 8);
+        };
+    }
+    table["cudnn_convolution_transpose"] = [](const Call& c) { return transposed_convolution(c, 4); };
+    table["convolution_backward"] = convolution_backward;
+    table["_cudnn_rnn"] = [](const Call& c) { return recurrent(c, 1.0); };
+    table["_cudnn_rnn_backward"] = [](const Call& c) { return recurrent(c, 2.0); };
     table["cudnn_convolution"] = [](const Call& c) { return convolution(c, 2, 3, 4, 5); };
     table["_conv_depthwise2d"] = [](const Call& c) { return convolution(c, 5, 4, 6, 9); };
 }

@@ -9,7 +9,7 @@ namespace {
 
 /// Attention(gradient, q, k, v, ...): the scores once more, then the gradients of scores, q, k and v: five products
 /// where the forward pass has two. Reads q, k, v, the result and its gradient; writes the gradients of q, k and v.
-std::optional<Effort> attention_backward(const Call& call, bool heads_first, std::size_t causal_at) {
+std::optional<Effort> attention_backward(const Call& call, bool heads_first, bool causal) {
     const Tensor* q = call.tensor(1, 4);
     const Tensor* k = call.tensor(2, 4);
     const Tensor* v = call.tensor(3, 4);
@@ -19,7 +19,7 @@ std::optional<Effort> attention_backward(const Call& call, bool heads_first, std
     const double queries = at(*q, tokens);
     const double keys = at(*k, tokens);
     double pairs = queries * keys;
-    if (call.flag(causal_at) && queries <= keys) pairs -= queries * (queries - 1.0) / 2.0;
+    if (causal && queries <= keys) pairs -= queries * (queries - 1.0) / 2.0;
     Effort effort;
     effort.kind = Kind::attention;
     effort.engine = Engine::matrix;
@@ -48,16 +48,26 @@ std::optional<Effort> of_targets(const Call& call, std::size_t scores_at) {
 
 void training_operators(Formulas& table) {
     for (const char* name : {"_scaled_dot_product_cudnn_attention_backward", "_cudnn_attention_backward"})
-        table[name] = [](const Call& c) { return attention_backward(c, true, 14); };
+        table[name] = [](const Call& c) { return attention_backward(c, true, c.flag(14)); };
     for (const char* name :
          {"_scaled_dot_product_flash_attention_backward", "_scaled_dot_product_efficient_attention_backward"})
-        table[name] = [](const Call& c) { return attention_backward(c, true, 11); };
-    table["_flash_attention_backward"] = [](const Call& c) { return attention_backward(c, false, 11); };
+        table[name] = [](const Call& c) { return attention_backward(c, true, c.flag(11)); };
+    table["_efficient_attention_backward"] = [](const Call& c) {
+        return attention_backward(c, false, c.integer(14, 0) > 0);
+    };
+    table["_flash_attention_backward"] = [](const Call& c) { return attention_backward(c, false, c.flag(11)); };
 
     table["_log_softmax_backward_data"] = gradient<2, 4>;
-    for (const char* name : {"tanh_backward", "sigmoid_backward", "leaky_relu_backward", "hardtanh_backward",
-                             "elu_backward", "native_dropout_backward"})
+    for (const char* name :
+         {"tanh_backward", "sigmoid_backward", "leaky_relu_backward", "hardtanh_backward", "elu_backward",
+          "native_dropout_backward", "softplus_backward", "hardsigmoid_backward", "hardswish_backward", "mish_backward",
+          "hardshrink_backward", "log_sigmoid_backward", "_prelu_kernel_backward"})
         table[name] = gradient<2, 3>;
+    for (const char* name : {"native_group_norm_backward", "native_batch_norm_backward", "cudnn_batch_norm_backward"})
+        table[name] = gradient<2, 10>;
+    // (gradient, x, target): the gradient of a loss is one number.
+    for (const char* name : {"mse_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward"})
+        table[name] = gradient<3, 3>;
     table["_fused_rms_norm_backward"] = gradient<2, 10>;
 
     table["nll_loss_forward"] = [](const Call& c) { return of_targets(c, 0); };
