@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -91,7 +92,8 @@ std::string kind_of_name(std::string_view raw) {
     if (has(name, "prefill") || has(name, "prompt") || has(name, "extend")) return "prefill";
     if (has(name, "decode") || has(name, "next_token")) return "decode";
     if (name.starts_with("encode") && name.find_first_not_of("0123456789_ #:", 6) == std::string::npos) return "encode";
-    for (const char* word : {"step", "forward", "iter", "token", "execute_model", "model_run", "inference", "generate"})
+    for (const char* word :
+         {"step", "forward", "iter", "token", "execute_model", "model_run", "inference", "generate", "train"})
         if (has(name, word)) return "step";
     return {};
 }
@@ -138,7 +140,7 @@ class Search {
     }
 
     Steps run() {
-        if (!by_annotation() && !by_embedding()) by_graph();
+        if (!by_annotation() && !by_optimizer() && !by_embedding()) by_graph();
         for (std::uint32_t i = 0; i < steps_.all.size(); ++i) {
             for (const std::uint32_t item : steps_.all[i].items) {
                 spool_room::breathe(item);
@@ -192,12 +194,18 @@ class Search {
         return known_.emplace(key, piece_of(timeline_, items_, item)).first->second;
     }
 
-    /// Which table an embedding looks up: told by its size; zero where that is unknown.
+    /// Which table an embedding looks up: told by its size, that of the largest matrix it is given; zero where that is
+    /// unknown.
     double table(std::uint32_t number) const {
         const Item& item = items_.all[number];
         if (item.signature == none || item.in_graph) return 0.0;
-        const auto& arguments = timeline_.signatures[item.signature].arguments;
-        return arguments.empty() || arguments[0].tensors.empty() ? 0.0 : elements(arguments[0].tensors[0]);
+        double largest = 0.0;
+        for (const Argument& argument : timeline_.signatures[item.signature].arguments) {
+            for (const Tensor& tensor : argument.tensors) {
+                if (tensor.dims.size() == 2) largest = std::max(largest, elements(tensor));
+            }
+        }
+        return largest;
     }
 
     bool by_annotation() {
@@ -238,25 +246,100 @@ class Search {
         return true;
     }
 
+    /// What trains says where each of its steps ends: PyTorch names the call of an optimizer by itself.
+    bool by_optimizer() {
+        std::vector<std::int64_t> ends;
+        for (const Annotation& annotation : timeline_.annotations) {
+            if (timeline_.texts[annotation.name].starts_with("Optimizer.step#")) ends.push_back(annotation.end);
+        }
+        if (ends.empty()) return false;
+        std::sort(ends.begin(), ends.end());
+        std::vector<Step> found(ends.size());
+        for (std::size_t i = 0; i < ends.size(); ++i) found[i].host_end = ends[i];
+        bool backward = false;
+        for (const std::uint32_t i : order_) {
+            const auto place = static_cast<std::size_t>(
+                std::lower_bound(ends.begin(), ends.end(), items_.all[i].started) - ends.begin());
+            if (place == ends.size()) break;
+            found[place].items.push_back(i);
+            backward = backward || piece(i).sort == Piece::Sort::backward;
+        }
+        // Several optimizers may share a backward pass, or none may be in the file.
+        const auto passes = std::count_if(found.begin(), found.end(), [&](const Step& step) {
+            return std::any_of(step.items.begin(), step.items.end(), [&](std::uint32_t i) {
+                return items_.all[i].ran == Ran::kernel && piece(i).sort == Piece::Sort::backward;
+            });
+        });
+        if (!backward || static_cast<std::size_t>(passes) < found.size()) return false;
+        steps_.all = std::move(found);
+        steps_.found_by = "calls of the optimizer";
+        return true;
+    }
+
+    /// The table whose lookup begins a pass: the largest one is that of the words, beside positions, kinds and
+    /// distances. Other ways to pick rows count only where nothing is called an embedding.
+    std::optional<double> table_of_words() {
+        std::optional<double> largest;
+        std::optional<double> first;
+        for (const std::uint32_t i : order_) {
+            const Item& item = items_.all[i];
+            if (item.ran != Ran::kernel || item.signature == none || item.in_graph) continue;
+            if (piece(i).sort != Piece::Sort::embedding) continue;
+            const double size = table(i);
+            if (!first) first = size;
+            const bool named = has(timeline_.signatures[item.signature].name, "embedding");
+            if (named && (!largest || size > *largest)) largest = size;
+        }
+        return largest ? largest : first;
+    }
+
     bool by_embedding() {
         std::vector<Step> found;
-        std::optional<double> begins;
+        std::vector<std::uint32_t> before;
+        const std::optional<double> begins = table_of_words();
         bool products_since = true;
+        std::uint32_t launch = none;  // of the graph that the last pass began in
         for (const std::uint32_t i : order_) {
-            // Inside a graph it cannot be told which table it is: the first of each pass.
-            const bool same = items_.all[i].in_graph || !begins || table(i) == *begins;
-            if (piece(i).sort == Piece::Sort::embedding && products_since && same) {
-                if (!items_.all[i].in_graph) begins = table(i);
-                found.emplace_back();
-                products_since = false;
+            const Item& item = items_.all[i];
+            if (piece(i).sort == Piece::Sort::embedding && products_since) {
+                // Inside a graph it cannot be told which table it is: the first of each launch.
+                const std::uint32_t graph =
+                    item.in_graph && item.last != none ? timeline_.ran[items_.first_event(item)].correlation : none;
+                if (item.in_graph ? graph == none || graph != launch : !begins || table(i) == *begins) {
+                    found.emplace_back();
+                    products_since = false;
+                    launch = graph;
+                }
             }
             products_since = products_since || piece(i).sort == Piece::Sort::product;
-            if (!found.empty()) found.back().items.push_back(i);
+            (found.empty() ? before : found.back().items).push_back(i);
         }
         if (found.empty()) return false;
+        if (is_encoder(before, found.front())) {
+            found.emplace(found.begin());
+            found.front().items = std::move(before);
+            found.front().kind = "encode";
+        }
         steps_.all = std::move(found);
         steps_.found_by = "embeddings";
         return true;
+    }
+
+    /// Rows of the first product with a weight.
+    double first_rows(const std::vector<std::uint32_t>& members) {
+        for (const std::uint32_t i : members) {
+            const Effort* effort = items_.effort(items_.all[i]);
+            if (effort != nullptr && effort->product && effort->weights > 0.0 && effort->product->inner > 1.0)
+                return effort->product->rows;
+        }
+        return 0.0;
+    }
+
+    /// What stands before the first words: layers that see other rows than the pass behind them, or they are the end of
+    /// a pass whose begin was not recorded.
+    bool is_encoder(const std::vector<std::uint32_t>& before, const Step& first) {
+        const double rows = first_rows(before);
+        return rows > 1.0 && rows != first_rows(first.items) && roles_of(before).layers > 0.0;
     }
 
     void by_graph() {
@@ -341,6 +424,7 @@ class Search {
         step.end = step.begin;
         double queries = 0.0;
         double rows = 0.0;
+        std::optional<Product> scored;  // of two activations, before a softmax
         for (const std::uint32_t i : step.items) {
             spool_room::breathe(i);
             const Item& item = items_.all[i];
@@ -355,7 +439,14 @@ class Search {
             }
             if (rows == 0.0 && effort->product && effort->weights > 0.0 && effort->product->inner > 1.0)
                 rows = effort->product->rows;
-            if (piece(i).sort == Piece::Sort::softmax && queries == 0.0) scores(item, step, queries);
+            if (effort->product && effort->weights == 0.0) scored = effort->product;
+            if (piece(i).sort != Piece::Sort::softmax || queries > 0.0) continue;
+            scores(item, step, queries);
+            if (queries > 0.0 || !scored || rows == 0.0) continue;
+            // A softmax that was fused says less: [batch x heads] products of queries with keys stand before it.
+            queries = scored->rows;
+            step.context = scored->columns;
+            step.batch = std::max(1.0, std::floor(rows / queries));
         }
         step.tokens = step.batch * queries > 0.0 ? step.batch * queries : rows;
         if (const auto scheduled = scheduled_in(step.name)) {

@@ -369,7 +369,9 @@ Piece::Sort sort_of_compiled(const std::string& name) {
         if (holds_any(name, {"bmm"})) return Sort::batched;
         return holds_any(name, {"mm"}) ? Sort::product : Sort::attention;
     }
+    if (holds_any(name, {"backward"})) return Sort::backward;
     if (holds_any(name, {"embedding"}) && name.ends_with("_0")) return Sort::embedding;
+    if (holds_any(name, {"softmax"}) && !holds_any(name, {"log_softmax"})) return Sort::softmax;
     return holds_any(name, {"rsqrt", "native_layer_norm"}) ? Sort::norm : Sort::other;
 }
 
