@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/analyze/borrow.hpp"
 #include "roofline/analyze/busy.hpp"
 #include "roofline/analyze/diagnose.hpp"
 #include "roofline/analyze/expect.hpp"
@@ -288,6 +289,8 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
         expected = std::move(*predicted);
         rename_roles(expected, steps);
         analysis.inferred_time = lend_work(timeline, expected, steps, items);
+    } else {
+        analysis.inferred_time = borrow_from_prompts(timeline, items, steps);
     }
 
     analysis.account.stages = gather(timeline, items, steps, device, analysis.device_known, By::role);
@@ -313,7 +316,7 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
                         "{} by the order and "
                         "the names of kernels",
                         100.0 * (analysis.inferred_time / analysis.kernel_time),
-                        analysis.account.model));
+                        same_model ? analysis.account.model : "the steps before it in the same file"));
         std::vector<bool> seen(steps.roles.size(), false);
         for (const Item& item : items.all) {
             if (!item.inferred || item.role == none || seen[item.role]) continue;

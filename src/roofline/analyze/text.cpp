@@ -389,7 +389,8 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
         if (timed) text += line(group_line(account.stages[i]), options);
         if (i < analysis.time_went.size()) text += line(went_line(analysis.time_went[i]), options);
         if (!analysis.counted_bytes) text += line(roles_line(stage), options);
-        if (!analysis.inferred.empty()) text += line("~ FLOPs and bytes are the model's, not the file's", options);
+        if (!analysis.inferred.empty())
+            text += line("~ FLOPs and bytes are inferred: the file holds no shapes there", options);
         std::vector<std::string> lines;
         faster_than_limit(stage, lines);
         for (const std::string& said : lines) text += line(said, options);

@@ -1,0 +1,159 @@
+// Recordings of kinds of runs that nothing was written for when they were made (record/unseen.py): trainings, decodes
+// replayed from graphs, encoders, compiled models, one of each of many operators. PyTorch's own counter of FLOPs
+// (torch.utils.flop_counter) ran beside them.
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+#include <gtest/gtest.h>
+
+#include "places.hpp"
+#include "roofline/analyze/format.hpp"
+
+namespace roofline::analyze {
+namespace {
+
+Analysis analysis_of(const std::string& file) {
+    auto input = open_input(ROOFLINE_SOURCE_DIR "/tests/analyze/data/" + file + ".json.gz");
+    EXPECT_TRUE(input) << (input ? "" : input.error().text);
+    if (!input) return {};
+    auto analysis = analyze(*input, {});
+    EXPECT_TRUE(analysis) << (analysis ? "" : analysis.error().text);
+    return analysis ? std::move(*analysis) : Analysis{};
+}
+
+double steps_of(const Analysis& analysis, const std::string& stage) {
+    for (const AccountStage& one : analysis.account.stages) {
+        if (one.name == stage) return one.repetitions;
+    }
+    return 0.0;
+}
+
+const AccountStage* stage_of(const Analysis& analysis, const std::string& name) {
+    for (const AccountStage& one : analysis.account.stages) {
+        if (one.name == name) return &one;
+    }
+    return nullptr;
+}
+
+/// FLOPs of the operators whose names begin so, over all steps.
+double flops_of(const Analysis& analysis, std::initializer_list<const char*> names) {
+    double sum = 0.0;
+    for (const AccountStage& stage : analysis.by_operator) {
+        for (const Record& record : stage.records) {
+            const bool wanted = std::any_of(names.begin(), names.end(), [&](const char* name) {
+                return record.name.starts_with(std::string("aten::") + name + " ");
+            });
+            if (wanted) sum += record.work.flops.value * stage.repetitions;
+        }
+    }
+    return sum;
+}
+
+bool says(const Analysis& analysis, const std::string& words) {
+    return std::any_of(analysis.account.notes.begin(), analysis.account.notes.end(),
+                       [&](const std::string& note) { return note.find(words) != std::string::npos; });
+}
+
+// Sums of "dur" of the kernels by a script of its own.
+TEST(Unseen, EveryKernelIsExplainedAndStagesAreFound) {
+    struct Case {
+        const char* file;
+        std::int64_t kernels;
+        const char* stage;
+        double steps;
+        double layers;
+    };
+    for (const Case& one :
+         {Case{"train_gpt2_amp", 2'690'630, "train", 1, 3}, Case{"convnet_training", 536'891, "train", 1, 0},
+          Case{"compiled_train", 1'613'410, "train", 2, 1}, Case{"graph_llama_decode", 1'957'356, "decode", 4, 3},
+          Case{"graph_moe_decode", 6'854'204, "decode", 4, 3}, Case{"whisper", 793'634, "decode", 3, 4},
+          Case{"compiled_qwen3_moe", 564'447, "decode", 2, 2}, Case{"compiled_bert", 225'154, "prefill", 2, 2},
+          Case{"mamba2", 2'363'302, "decode", 2, 0}, Case{"ops_many", 2'899'462, "prefill", 1, 4}}) {
+        const Analysis analysis = analysis_of(one.file);
+        EXPECT_EQ(std::llround(analysis.kernel_time.value * 1e9), one.kernels) << one.file;
+        EXPECT_GE(analysis.explained_time / analysis.kernel_time, 0.97) << one.file;
+        EXPECT_EQ(steps_of(analysis, one.stage), one.steps) << one.file;
+        EXPECT_EQ(analysis.layers, one.layers) << one.file;
+    }
+}
+
+TEST(Unseen, ProductsAreWhatPytorchCounts) {
+    const Analysis gpt2 = analysis_of("train_gpt2_amp");
+    EXPECT_EQ(flops_of(gpt2, {"mm"}), 68'023'812'096.0);
+    EXPECT_EQ(flops_of(gpt2, {"addmm"}), 16'307'453'952.0);
+    const Analysis whisper = analysis_of("whisper");
+    EXPECT_EQ(flops_of(whisper, {"mm"}), 3'210'347'520.0);
+    EXPECT_EQ(flops_of(whisper, {"addmm"}), 18'915'262'464.0);
+    EXPECT_EQ(flops_of(whisper, {"cudnn_convolution"}), 3'096'576'000.0);
+    EXPECT_EQ(flops_of(analysis_of("mamba2"), {"mm", "bmm"}), 6'531'784'704.0 + 1'572'864.0);
+    const Analysis convolutions = analysis_of("convnet_training");
+    EXPECT_EQ(flops_of(convolutions, {"cudnn_convolution"}), 3'246'391'296.0);
+    EXPECT_EQ(flops_of(convolutions, {"convolution_backward"}), 6'266'290'176.0);
+    const Analysis many = analysis_of("ops_many");
+    EXPECT_EQ(flops_of(many, {"cudnn_convolution", "_conv_depthwise2d", "cudnn_convolution_transpose"}),
+              2'057'250'816.0);
+    EXPECT_EQ(flops_of(many, {"baddbmm"}), 16'777'216.0);
+}
+
+// 38,206,464 parameters in fp32: read with their gradients and both moments, all but the gradients written again, by
+// operators whose lists are too long for the profiler to write down. 4 x 38,206,464 is one pass over one list.
+TEST(Unseen, AnOptimizersListsAreWhatTheBackwardPassMadeGradientsFor) {
+    const Analysis analysis = analysis_of("train_gpt2_amp");
+    EXPECT_TRUE(says(analysis, "38.21 million parameters"));
+    const double list = 4.0 * 38'206'464.0;
+    double norm = 0.0;
+    double moved = 0.0;
+    for (const AccountStage& stage : analysis.by_operator) {
+        for (const Record& record : stage.records) {
+            const double bytes = record.work.at(Level::memory).value + record.work.at(Level::cache).value;
+            if (record.name.starts_with("aten::_foreach_norm")) norm += bytes;
+            if (record.name.starts_with("aten::_foreach_addcdiv_")) moved += bytes;
+        }
+    }
+    EXPECT_EQ(norm, list);
+    EXPECT_EQ(moved, 4.0 * list);  // parameters += first / second: three read, one written
+}
+
+// 3 layers of 768 (12 heads of 64, 4 of keys and values, 2,048 wide), 20,011 words, 4 sequences of one token: 2 x 4
+// FLOPs for each of 3 x (2 x 768 x 768 + 2 x 768 x 256 + 3 x 768 x 2,048) + 768 x 20,011 weights. Keys and values of 61
+// to 64 tokens: 3 layers x 4 sequences x 62.5 x 2 x 4 heads x 64 x 2 bytes.
+TEST(Unseen, ADecodeInAGraphBorrowsFromThePromptBeforeIt) {
+    const Analysis analysis = analysis_of("graph_llama_decode");
+    const AccountStage* decode = stage_of(analysis, "decode");
+    ASSERT_NE(decode, nullptr);
+    EXPECT_EQ(decode->batch, 4.0);
+    EXPECT_EQ(decode->context, 62.5);
+    double products = 0.0;
+    double kv = 0.0;
+    for (const Record& record : decode->records) {
+        if (record.weights.value > 0.0) products += record.work.flops.value;
+        kv += record.kv.value;
+    }
+    const double weights = 3.0 * (2.0 * 768 * 768 + 2.0 * 768 * 256 + 3.0 * 768 * 2048) + 768.0 * 20011;
+    EXPECT_NEAR(products, 2.0 * 4.0 * weights, 1.0);
+    EXPECT_NEAR(kv, 3.0 * 4.0 * 62.5 * 2.0 * 4.0 * 64.0 * 2.0, 1e-3);
+    EXPECT_GT(analysis.inferred_time / analysis.kernel_time, 0.7);
+    EXPECT_TRUE(says(analysis, "inferred from the steps before it in the same file"));
+}
+
+TEST(Unseen, AnEncoderWithoutWordsIsAStageOfItsOwn) {
+    const Analysis analysis = analysis_of("whisper");
+    const AccountStage* encode = stage_of(analysis, "encode");
+    ASSERT_NE(encode, nullptr);
+    EXPECT_EQ(encode->tokens, 1500.0);
+    EXPECT_EQ(stage_of(analysis, "decode")->batch, 1.0);
+}
+
+// Attention that a compiler took apart: two batched products with a softmax between that carries other operators along.
+TEST(Unseen, CompiledAttentionTellsQueriesAndSequences) {
+    const AccountStage* pass = nullptr;
+    const Analysis analysis = analysis_of("compiled_bert");
+    ASSERT_NE(pass = stage_of(analysis, "prefill"), nullptr);
+    EXPECT_EQ(pass->batch, 3.0);
+    EXPECT_EQ(pass->tokens, 270.0);
+    EXPECT_EQ(pass->context, 90.0);
+}
+
+}  // namespace
+}  // namespace roofline::analyze
