@@ -275,15 +275,17 @@ Seconds lend_kernels(const Timeline& timeline, Items& items, Steps& steps, const
     nothing.estimated = true;
     const auto empty = static_cast<std::uint32_t>(items.efforts.size());
     std::int64_t time = 0;
-    std::vector<std::uint32_t> last_kinds;
-    std::vector<std::uint32_t> partner;
+    std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> alignments;  // by kinds: replays are alike
     for (const std::uint32_t number : stage.steps) {
         Step& step = steps.all[number];
         const Sequence to = kernels_of(timeline, items, step, names);
-        if (to.kinds != last_kinds) {  // replays are alike
-            partner = aligned(from.kinds, to.kinds);
-            last_kinds = to.kinds;
+        constexpr std::size_t most_alignments = 16;
+        auto known = alignments.find(to.kinds);
+        if (known == alignments.end()) {
+            if (alignments.size() == most_alignments) continue;
+            known = alignments.emplace(to.kinds, aligned(from.kinds, to.kinds)).first;
         }
+        const std::vector<std::uint32_t>& partner = known->second;
         std::int64_t all = 0;
         std::int64_t matched = 0;
         std::size_t alike = 0;

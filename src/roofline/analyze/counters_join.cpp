@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -16,7 +17,8 @@ namespace {
 AccountStage by_role(std::span<const Counters> launches, const LaunchSpan& span, double& layers) {
     std::vector<Piece> pieces;
     for (std::size_t i = span.begin; i < span.end; ++i) pieces.push_back({.sort = sort_of_kernel(launches[i].kernel)});
-    const Found found = find_roles(pieces);
+    std::set<MixerProducts> mixers;
+    const Found found = find_roles(pieces, mixers);
     layers = found.layers;
     AccountStage stage;
     stage.name = span.name;

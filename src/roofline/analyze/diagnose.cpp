@@ -1,6 +1,7 @@
 #include "roofline/analyze/diagnose.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 
 #include <fmt/format.h>
@@ -31,6 +32,8 @@ class Stage {
         copies();
         if (!analysis_.device_known) return;
         small_kernels();
+        mixers();
+        optimizer();
         attention();
         cache_copies();
         split_projections();
@@ -99,10 +102,10 @@ class Stage {
         if (share(went_.idle_host) < 0.05) return;
         say(fmt::format("{} waits for the host: {} of the time in pauses of more than a millisecond", stage_.name,
                         of_wall(went_.idle_host)),
-            fmt::format(
-                "{} a step with an idle device while the host did something else: sampling on the host, copies back, "
-                "tokenising, the profiler itself",
-                render::time(went_.idle_host)),
+            fmt::format("{} a step with an idle device while the host did something else: {}, the profiler itself",
+                        render::time(went_.idle_host),
+                        stage_.name.starts_with("train") ? "loading data, reading back a loss or a norm"
+                                                         : "sampling on the host, copies back, tokenising"),
             "", "keep the loop on the device, or prepare the next step while this one runs", went_.idle_host);
     }
 
@@ -152,7 +155,8 @@ class Stage {
         const auto small = sum([](const Record& record) {
             return record.name.starts_with("layers.") &&
                    (record.kind == Kind::elementwise || record.kind == Kind::norm || record.kind == Kind::copy) &&
-                   record.name != "layers.attention.kv_write" && record.name != "layers.attention.expand";
+                   record.name != "layers.attention.kv_write" && record.name != "layers.attention.expand" &&
+                   record.name != "layers.attention.mixer";
         });
         if (analysis_.layers <= 0.0 || small.count < 4.0 * analysis_.layers) return;
         say(fmt::format("{}: {} goes into {} element-wise kernels, {} in every layer", stage_.name, of_wall(small.time),
@@ -162,6 +166,49 @@ class Stage {
             "launch",
             "fuse norms, rotary positions, activations and residuals (torch.compile, or an engine's own kernels)",
             small.headroom());
+    }
+
+    /// State-space models and linear attention as modules do them without their kernels.
+    void mixers() {
+        const auto mixer = sum([](const Record& record) { return record.name == "layers.attention.mixer"; });
+        if (analysis_.layers <= 0.0 || mixer.count < 8.0 * analysis_.layers) return;
+        say(fmt::format("{}: {} goes into {} kernels that mix tokens one operator at a time", stage_.name,
+                        of_wall(mixer.time), counted(mixer.count)),
+            fmt::format("they move {}; {} of that is what the device needs for so many bytes",
+                        render::bytes(mixer.memory + mixer.chip), render::time(mixer.attainable)),
+            "launch", "kernels for convolution and scan (causal-conv1d, mamba-ssm, flash-linear-attention)",
+            mixer.headroom());
+    }
+
+    /// Bytes of the operators of this stage whose names hold one of these words.
+    Bytes moved_by(std::initializer_list<const char*> words) const {
+        Bytes sum{};
+        for (const AccountStage& stage : analysis_.by_operator) {
+            if (stage.name != stage_.name) continue;
+            for (const Record& record : stage.records) {
+                const bool named = std::any_of(words.begin(), words.end(), [&](const char* word) {
+                    return record.name.find(word) != std::string::npos;
+                });
+                if (named) sum += record.work.at(Level::memory) + record.work.at(Level::cache);
+            }
+        }
+        return sum;
+    }
+
+    /// Adam operator by operator: each passes over lists as long as the parameters. The quotient reads three and writes
+    /// one; all that must be done is to read parameters, gradients and two moments, and to write all but the gradients.
+    void optimizer() {
+        const auto steps = sum([](const Record& record) { return record.name == "optimizer"; });
+        const Bytes list = moved_by({"addcdiv"}) / 4.0;
+        const Bytes all = steps.memory + steps.chip;
+        const Bytes once = list * 7.0;
+        if (list.value <= 0.0 || all < once * 1.5) return;
+        say(fmt::format("{}: the optimizer takes {} of the time, operator by operator", stage_.name,
+                        of_wall(steps.time)),
+            fmt::format("{} passes over lists of {}, where 7 do: parameters, gradients and moments read, all but the "
+                        "gradients written",
+                        counted(all / list), render::bytes(list)),
+            "", "one kernel for all of it (fused=True), or compile its step", steps.time * (1.0 - once / all));
     }
 
     void attention() {

@@ -40,10 +40,12 @@ std::string as_traced(const std::string& name) {
     if (name.starts_with(shared)) return "layers.ffn.experts." + name.substr(shared.size());
     if (!name.starts_with(attention)) return name;
     const std::string part = name.substr(attention.size());
-    for (const char* projection : {"q_down", "q_up", "kv_down", "kv_up", "q", "kv"})
+    for (const char* projection : {"q_down", "q_up", "kv_down", "kv_up", "q", "kv", "in"})
         if (part == projection) return attention + "qkv";
     for (const char* norm : {"q_norm", "kv_norm", "qk_norm"})
         if (part == norm) return attention + "rotary";
+    for (const char* mixer : {"core_chunked", "core_recurrent", "convolution", "gated_norm"})
+        if (part == mixer) return attention + "mixer";
     return part.starts_with("core_") ? attention + "core" : name;
 }
 

@@ -53,7 +53,8 @@ std::optional<Effort> likely_product(const Call& call) {
 }  // namespace
 
 std::optional<Effort> likely_effort(const Signature& signature, Piece::Sort kernel) {
-    if (!signature.has_shapes) return std::nullopt;
+    // How many keys attention reads need not be among its tensors: engines hand it pages.
+    if (!signature.has_shapes || sort_of_operator(signature.name) == Piece::Sort::attention) return std::nullopt;
     const Call call(signature);
     std::optional<Effort> effort;
     if (kernel == Piece::Sort::product || kernel == Piece::Sort::batched) effort = likely_product(call);

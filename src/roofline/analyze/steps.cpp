@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -46,6 +47,8 @@ Piece piece_of(const Timeline& timeline, const Items& items, const Item& item) {
         for (const Tensor& tensor : argument.tensors)
             piece.rank = std::max(piece.rank, static_cast<double>(tensor.dims.size()));
     }
+    if (!signature.arguments.empty() && !signature.arguments[0].tensors.empty())
+        piece.numbers = elements(signature.arguments[0].tensors[0]);
     if (piece.sort == Sort::softmax && piece.rank > 0.0 && piece.rank < 3.0) piece.sort = Sort::softmax_of_rows;
     if (piece.sort == Sort::add && signature.has_shapes && !adds_alike(signature)) piece.sort = Sort::other;
     if (const Effort* effort = items.effort(item)) {
@@ -137,6 +140,11 @@ class Search {
             const std::int64_t second = items.all[b].started;
             return first != second ? first < second : a < b;
         });
+        for (const Annotation& annotation : timeline.annotations) {
+            if (timeline.texts[annotation.name].starts_with("Optimizer.step#"))
+                optimizers_.push_back({annotation.begin, annotation.end, {}, {}});
+        }
+        std::sort(optimizers_.begin(), optimizers_.end(), [](const Range& a, const Range& b) { return a.end < b.end; });
     }
 
     Steps run() {
@@ -249,11 +257,8 @@ class Search {
     /// What trains says where each of its steps ends: PyTorch names the call of an optimizer by itself.
     bool by_optimizer() {
         std::vector<std::int64_t> ends;
-        for (const Annotation& annotation : timeline_.annotations) {
-            if (timeline_.texts[annotation.name].starts_with("Optimizer.step#")) ends.push_back(annotation.end);
-        }
+        for (const Range& call : optimizers_) ends.push_back(call.end);
         if (ends.empty()) return false;
-        std::sort(ends.begin(), ends.end());
         std::vector<Step> found(ends.size());
         for (std::size_t i = 0; i < ends.size(); ++i) found[i].host_end = ends[i];
         bool backward = false;
@@ -387,11 +392,31 @@ class Search {
                          [&](std::uint32_t a, std::uint32_t b) { return items_.all[a].begin < items_.all[b].begin; });
         std::vector<Piece> pieces;
         for (const std::uint32_t i : sorted) pieces.push_back(piece(i));
-        Found found = find_roles(pieces);
+        Found found = find_roles(pieces, mixers_);
         for (std::size_t k = 0; k < sorted.size(); ++k) {
-            if (!found.roles[k].name.empty()) items_.all[sorted[k]].role = number_of_role(found.roles[k].name);
+            std::string& name = found.roles[k].name;
+            if (name.empty() && found.trains && k >= found.forward)
+                name = role_behind(items_.all[sorted[k]], pieces[k]);
+            if (!name.empty()) items_.all[sorted[k]].role = number_of_role(name);
         }
         return found;
+    }
+
+    /// Of what follows the forward pass of a training.
+    std::string role_behind(const Item& item, const Piece& piece) const {
+        const auto after = std::upper_bound(optimizers_.begin(), optimizers_.end(), item.started,
+                                            [](std::int64_t time, const Range& range) { return time < range.begin; });
+        if (after != optimizers_.begin() && item.started < (after - 1)->end) return "optimizer";
+        const std::string name =
+            item.signature == none || item.in_graph ? "" : timeline_.signatures[item.signature].name;
+        if (has(name, "_foreach_") || has(name, "::_fused_adam") || has(name, "::_fused_sgd")) return "optimizer";
+        if (piece.sort == Piece::Sort::product || piece.sort == Piece::Sort::batched ||
+            piece.sort == Piece::Sort::grouped)
+            return "backward.products";
+        if (piece.sort == Piece::Sort::attention || has(name, "attention")) return "backward.attention";
+        if (piece.sort == Piece::Sort::collective) return "backward.all_reduce";
+        if (has(name, "convolution")) return "backward.convolutions";
+        return "backward.other";
     }
 
     /// Graphs carry no shapes. What follows a prompt and repeats kernel by kernel can only write tokens.
@@ -531,7 +556,9 @@ class Search {
     const Timeline& timeline_;
     Items& items_;
     Steps steps_;
-    Spool<std::uint32_t> order_;  // items as the host asked for them
+    Spool<std::uint32_t> order_;      // items as the host asked for them
+    std::vector<Range> optimizers_;   // calls of them, by end
+    std::set<MixerProducts> mixers_;  // of the steps that were looked at
     std::unordered_map<std::uint64_t, Piece> known_;
     std::unordered_map<std::string, std::uint32_t> numbers_;
 };

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <cstdint>
 
+#include "roofline/analyze/mixers.hpp"
+
 namespace roofline::analyze {
 namespace {
 
@@ -20,11 +22,6 @@ bool holds_any(const std::string& text, std::initializer_list<const char*> parts
     return std::any_of(parts.begin(), parts.end(),
                        [&](const char* part) { return text.find(part) != std::string::npos; });
 }
-
-struct Region {
-    std::size_t begin;
-    std::size_t end;  // behind the last
-};
 
 /// Attention: one operator, or score product, softmax, value product.
 std::vector<Region> attention_cores(std::span<const Piece> pieces) {
@@ -73,13 +70,14 @@ std::size_t products_before_core(const std::vector<std::vector<std::size_t>>& be
 
 class Search {
   public:
-    explicit Search(std::span<const Piece> pieces) : pieces_(pieces) {
+    Search(std::span<const Piece> pieces, std::set<MixerProducts>& mixers) : pieces_(pieces), known_mixers_(mixers) {
         found_.roles.resize(pieces.size());
         found_.layer_of.assign(pieces.size(), -1.0);
     }
 
     Found run() {
         cores_ = attention_cores(pieces_);
+        add_mixers();
         if (cores_.empty()) {
             alone();
             return std::move(found_);
@@ -93,6 +91,31 @@ class Search {
     }
 
   private:
+    void add_mixers() {
+        residuals_ = residuals(pieces_);
+        mixers_ = find_mixers(pieces_, residuals_, cores_, known_mixers_);
+        cores_.insert(cores_.end(), mixers_.begin(), mixers_.end());
+        std::sort(cores_.begin(), cores_.end(), [](const Region& a, const Region& b) { return a.begin < b.begin; });
+    }
+
+    bool is_mixer(const Region& core) const {
+        return std::any_of(mixers_.begin(), mixers_.end(),
+                           [&](const Region& mixer) { return mixer.begin == core.begin; });
+    }
+
+    /// Products before a core that belong to it. In a stack of several kinds each layer has its own number: what stands
+    /// behind the last sum with what went around.
+    std::size_t projections_of(std::size_t core) const {
+        const auto& all = between_[core];
+        if (mixers_.empty()) return std::min(before_core_, all.size());
+        std::size_t count = 0;
+        for (std::size_t k = all.size(); k-- > 0; ++count) {
+            const auto summed = std::lower_bound(residuals_.begin(), residuals_.end(), all[k]);
+            if (summed != residuals_.end() && *summed < cores_[core].begin) break;
+        }
+        return count;
+    }
+
     void set(std::size_t piece, std::string name) {
         if (!found_.roles[piece].name.empty()) return;
         found_.roles[piece].group = group_of(name);
@@ -120,6 +143,7 @@ class Search {
             if (pieces_[i].sort == Sort::product || pieces_[i].sort == Sort::grouped) between_[core].push_back(i);
         }
         before_core_ = products_before_core(between_);
+        if (!mixers_.empty()) before_core_ = projections_of(0);
         if (between_[0].size() > before_core_) {  // products that prepare something: positions, masks
             between_[0].erase(between_[0].begin(), between_[0].end() - static_cast<std::ptrdiff_t>(before_core_));
         }
@@ -161,7 +185,7 @@ class Search {
             projections = between_[0];
         } else {
             const auto& all = between_[core];
-            const std::size_t count = std::min(before_core_, all.size());
+            const std::size_t count = projections_of(core);
             projections.assign(all.end() - static_cast<std::ptrdiff_t>(count), all.end());
         }
         const std::size_t begin = projections.empty() ? cores_[core].begin : projections.front();
@@ -174,9 +198,10 @@ class Search {
                    : expands  ? "layers.attention.expand"
                               : "layers.attention.rotary");
         }
+        const char* own = is_mixer(cores_[core]) ? "layers.attention.mixer" : "layers.attention.core";
         for (std::size_t i = cores_[core].begin; i < cores_[core].end; ++i) {
             const bool projects = pieces_[i].sort == Sort::product && pieces_[i].columns > 0.0;
-            set(i, projects ? "layers.attention.qkv" : "layers.attention.core");
+            set(i, projects ? "layers.attention.qkv" : own);
         }
 
         std::vector<std::size_t> rest = between_[core + 1];
@@ -184,7 +209,7 @@ class Search {
         if (last) {
             head = find_head(rest);
         } else {
-            rest.resize(rest.size() - std::min(before_core_, rest.size()));
+            rest.resize(rest.size() - projections_of(core + 1));
         }
         const std::size_t end = last ? head : next_projection(core + 1);
         const std::size_t out = rest.empty() ? cores_[core].end : rest.front();
@@ -214,7 +239,7 @@ class Search {
 
     std::size_t next_projection(std::size_t core) const {
         const auto& all = between_[core];
-        const std::size_t count = std::min(before_core_, all.size());
+        const std::size_t count = projections_of(core);
         return count == 0 ? cores_[core].begin : all[all.size() - count];
     }
 
@@ -267,7 +292,7 @@ class Search {
         const std::size_t first = products.empty() ? end : products.front();
         const std::size_t added = residual(begin, first, "layers.attention.residual", "layers.attention.all_reduce");
         if (added < first) set_range(begin, added, "layers.attention.post_norm");
-        set_range(begin, first, products.empty() ? (last ? "final_norm" : "layers.ffn.norm") : "layers.ffn.norm");
+        set_range(begin, first, products.empty() ? (last ? "final_norm" : "layers.attention.norm") : "layers.ffn.norm");
         if (products.empty()) return;
 
         std::vector<std::size_t> down;
@@ -328,8 +353,11 @@ class Search {
     }
 
     std::span<const Piece> pieces_;
+    std::set<MixerProducts>& known_mixers_;
     Found found_;
-    std::vector<Region> cores_;
+    std::vector<Region> cores_;  // of attention and of mixers
+    std::vector<Region> mixers_;
+    std::vector<std::size_t> residuals_;
     std::vector<std::vector<std::size_t>> between_;
     std::size_t before_core_ = 0;
     double width_ = 0.0;
@@ -345,16 +373,22 @@ Group group_of(std::string_view role) {
         return Group::moe;
     if (role.starts_with("layers.ffn")) return Group::ffn;
     if (role == "embedding" || role == "positions") return Group::embedding;
-    if (role == "head" || role == "sampling") return Group::head;
+    if (role == "head" || role == "sampling" || role == "loss") return Group::head;
     return Group::other;
 }
 
-Found find_roles(std::span<const Piece> pieces) {
+Found find_roles(std::span<const Piece> pieces, std::set<MixerProducts>& mixers) {
     const auto forward = static_cast<std::size_t>(
         std::find_if(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.sort == Sort::backward; }) -
         pieces.begin());
-    Found found = Search(pieces.first(forward)).run();
+    Found found = Search(pieces.first(forward), mixers).run();
     found.trains = forward < pieces.size();
+    found.forward = forward;
+    if (found.trains) {
+        for (Role& role : found.roles) {
+            if (role.name == "sampling") role.name = "loss";
+        }
+    }
     found.roles.resize(pieces.size());
     found.layer_of.resize(pieces.size(), -1.0);
     return found;
@@ -375,6 +409,13 @@ Piece::Sort sort_of_compiled(const std::string& name) {
     return holds_any(name, {"rsqrt", "native_layer_norm"}) ? Sort::norm : Sort::other;
 }
 
+/// Convolutions over a few tokens, scans, delta rules: by the names that libraries give them.
+bool mixes_tokens(const std::string& name) {
+    return holds_any(name,
+                     {"conv_depthwise", "causal_conv1d", "selective_scan", "chunk_scan", "chunk_state", "state_passing",
+                      "ssd_", "delta_rule", "wkv", "rg_lru", "mamba_mixer", "short_conv", "selective_state_update"});
+}
+
 }  // namespace
 
 Piece::Sort sort_of_kernel(std::string_view kernel) {
@@ -386,6 +427,7 @@ Piece::Sort sort_of_kernel(std::string_view kernel) {
         return Sort::collective;
     if (holds_any(name, {"reshape_and_cache", "concat_and_cache"})) return Sort::concatenate;
     if (holds_any(name, {"rotary"})) return Sort::other;
+    if (mixes_tokens(name)) return Sort::mixer;
     if (holds_any(name, {"topk", "radixsort", "bitonic", "gathertopk"})) return Sort::choose;
     if (holds_any(name, {"splitkreduce", "lean_reduction", "flash_fwd_splitkv_combine", "merge_attn"}))
         return Sort::tail;
@@ -417,6 +459,7 @@ Piece::Sort sort_of_operator(std::string_view full_name) {
         return Sort::grouped;
     if (holds_any(name, {"reshape_and_cache", "concat_and_cache", "kv_cache_update"})) return Sort::concatenate;
     if (name == "aten::bmm" || name == "aten::baddbmm") return Sort::batched;
+    if (mixes_tokens(name) || holds_any(name, {"convolution"})) return Sort::mixer;
     if (holds_any(name, {"attention", "flash_attn", "varlen_fwd", "fmha", "::fwd"})) return Sort::attention;
     if (holds_any(name, {"topk"})) return Sort::choose;
     if (holds_any(name, {"softmax"})) return Sort::softmax;

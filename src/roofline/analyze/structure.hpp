@@ -3,6 +3,8 @@
 // the next layer's projections is the feed-forward block. Names are those that `predict` gives.
 #pragma once
 
+#include <compare>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +28,7 @@ struct Piece {
         norm,
         add,
         concatenate,
+        mixer,  // a convolution or a scan over tokens
         collective,
         backward,  // of training: what follows it is no pass through the model any more
         tail,      // the second kernel of what came before it
@@ -35,7 +38,8 @@ struct Piece {
     Sort sort = Sort::other;
     double columns = 0.0;  // of products; zero: unknown
     double inner = 0.0;
-    double rank = 0.0;  // dimensions of the largest tensor; zero: unknown
+    double rank = 0.0;     // dimensions of the largest tensor; zero: unknown
+    double numbers = 0.0;  // in its first tensor; zero: unknown
 };
 
 struct Role {
@@ -48,11 +52,21 @@ struct Found {
     std::vector<double> layer_of;  // one per piece; -1: outside the layers
     double layers = 0.0;
     bool experts = false;
-    bool trains = false;  // a backward pass follows; it has no roles
+    bool trains = false;      // a backward pass follows; it has no roles
+    std::size_t forward = 0;  // pieces before it
 };
 
-/// Of one step.
-Found find_roles(std::span<const Piece> pieces);
+/// Columns and inner size of the first and of the last product of a layer that mixes tokens without attention.
+struct MixerProducts {
+    double in_columns = 0.0;
+    double in_inner = 0.0;
+    double out_columns = 0.0;
+    double out_inner = 0.0;
+    auto operator<=>(const MixerProducts&) const = default;
+};
+
+/// Of one step. `mixers`: those of the steps before it, to which its own are added.
+Found find_roles(std::span<const Piece> pieces, std::set<MixerProducts>& mixers);
 
 /// By the name of a kernel, where nothing else is known.
 Piece::Sort sort_of_kernel(std::string_view kernel);

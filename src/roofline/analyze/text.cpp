@@ -210,7 +210,7 @@ std::string roles_line(const AccountStage& stage) {
     std::string text =
         fmt::format("bytes by role: weights {}, keys and values {}, activations {} (of which {} fit on the chip)",
                     render::bytes(weights), render::bytes(kv), render::bytes(rest), render::bytes(chip));
-    if (links.value > 0.0) text += fmt::format(", over links {}", render::bytes(links));
+    if (links.value >= 1024.0) text += fmt::format(", over links {}", render::bytes(links));
     return text;
 }
 
