@@ -9,6 +9,8 @@
 #include "roofline/bench/backend.hpp"
 #include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/kernels/products.hpp"
+#include "roofline/bench/kernels/rowwise.hpp"
+#include "roofline/bench/kernels/side_by_side.hpp"
 
 namespace roofline::bench {
 namespace {
@@ -42,23 +44,25 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
     const auto threads = team();
     for (const ProductKernels* kernels : all_products()) {
         for (const DType type : {DType::fp32, DType::bf16, DType::int8, DType::int4}) {
-            // One row, a pair, a part of a panel, whole panels and a rest; rows of W that fill no tile; a depth beyond
-            // what is worked on at once; int4 in whole eights of groups, and in an odd number of them, so that rows
-            // begin in the middle of a byte of zero points.
+            // One row, a pair, a part of a panel, whole panels and a rest; rows of W that fill no tile (a few, not a
+            // lone one: an output may be near zero by itself, and errors are told in parts of the typical one); a
+            // depth beyond what is worked on at once; int4 in whole eights of groups, in eights and a rest, and in an
+            // odd number, so that rows begin in the middle of a byte of zero points; stretches and a rest of rows.
             for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{1, 13, 256},
                                                                                   {2, 8, 128},
                                                                                   {3, 21, 384},
                                                                                   {8, 64, 256},
                                                                                   {17, 43, 1408},
-                                                                                  {1, 1, 128},
+                                                                                  {1, 3, 128},
                                                                                   {1, 40, 2048},
-                                                                                  {1, 9, 1152}}) {
+                                                                                  {1, 9, 1152},
+                                                                                  {1, 71, 1280}}) {
                 auto operands = make_operands(product(m, n, k, type), 0, *threads);
                 ASSERT_TRUE(operands);
                 Activations activations;
                 ProductCall call{
                     .m = m, .n = n, .k = k, .weights = operands->weights[0].view(), .y = operands->y.data()};
-                activations.prepare(operands->x.data(), call, kernels->packs, *threads);
+                activations.prepare(operands->x.data(), call, *kernels, *threads);
                 const auto function = kernels->of(type);
                 threads->ranges(n, 8, [&](std::int64_t first, std::int64_t last) { function(call, first, last); });
                 const double error = largest_error(reference(*operands), operands->y);
@@ -66,6 +70,44 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                     << kernels->name << " " << name(type) << " " << m << " x " << n << " x " << k;
             }
         }
+    }
+}
+
+TEST(Products, NumbersForWholeBytesAreWithinHalfAUnit) {
+    const auto threads = team(1);
+    std::vector<float> x(256);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = random_value(i);
+    x[3] = 2.0F;  // the largest of the first group, beside a neighbour that takes a sixteenth off or adds it
+    x[19] = -2.0F;
+    std::vector<std::int8_t> y(x.size());
+    std::array<float, 2> scales = {};
+    std::array<float, 2> sums = {};
+    narrow_for_whole_bytes(x.data(), y.data(), scales.data(), sums.data(), 256, *threads);
+    // A byte l + 16 h meets L and H as (16 l) L + (l + 16 h) H: l is multiplied by 16 L + H and h by 16 H.
+    std::array<double, 2> all = {};
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t group = i / 128;
+        const double sixteenths = i % 32 < 16 ? 16.0 * y[i] + y[i + 16] : 16.0 * y[i];
+        EXPECT_LE(std::fabs(sixteenths * scales[group] - x[i]), 8.01 * scales[group]) << i;
+        all[group] += sixteenths;
+    }
+    EXPECT_EQ(all[0], sums[0]);
+    EXPECT_EQ(all[1], sums[1]);
+    EXPECT_FLOAT_EQ(scales[0], 2.0F / 119.0F / 16.0F);
+}
+
+TEST(Products, PlacesThatReadSideBySideDoNotCrowdInOnePartOfACache) {
+    // Rows of 2 KiB in ways of 16: 256 rows on, all eight places would fall on the same lines; 255 on, on eight evenly
+    // apart. Rows of 4 KiB have four places to fall on at best, which any odd number reaches.
+    EXPECT_EQ(spread_stretch(256, 2048, 8, 16384), 255);
+    EXPECT_EQ(spread_stretch(256, 4096, 8, 16384), 255);
+    EXPECT_EQ(spread_stretch(0, 2048, 8, 16384), 0);
+    for (const std::int64_t last : {1, 7, 8, 40, 41, 64}) {
+        std::vector<int> times(static_cast<std::size_t>(last), 0);
+        side_by_side<8>(0, last, spread_stretch(last / 8, 64, 8, 16384), [&](const std::int64_t(&rows)[8]) {
+            for (const std::int64_t row : rows) ++times[static_cast<std::size_t>(row)];
+        });
+        for (const int count : times) EXPECT_GE(count, 1) << last;
     }
 }
 

@@ -180,7 +180,7 @@ double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
     }
 }
 
-void Activations::prepare(const float* x, ProductCall& call, bool packs, Threads& threads) {
+void Activations::prepare(const float* x, ProductCall& call, const ProductKernels& kernels, Threads& threads) {
     const std::int64_t count = call.m * call.k;
     const DType weights = call.weights.type;
     if (weights == DType::fp32) {
@@ -195,13 +195,16 @@ void Activations::prepare(const float* x, ProductCall& call, bool packs, Threads
         const std::int64_t run = weights == DType::int4 ? int4_group : call.k;
         scales_.resize(size(count / run));
         sums_.resize(size(count / run));
-        narrow_to_int8(x, reinterpret_cast<std::int8_t*>(narrow_.data()), scales_.data(), sums_.data(), count, run,
-                       threads);
+        auto* narrow = reinterpret_cast<std::int8_t*>(narrow_.data());
+        if (weights == DType::int4 && call.m == 1 && kernels.whole_bytes)
+            narrow_for_whole_bytes(x, narrow, scales_.data(), sums_.data(), count, threads);
+        else
+            narrow_to_int8(x, narrow, scales_.data(), sums_.data(), count, run, threads);
         call.x_scales = scales_.data();
         call.x_sums = sums_.data();
     }
     call.x = narrow_.data();
-    if (packs && call.m > 1) {
+    if (kernels.packs && call.m > 1) {
         packed_.resize(size(packed_bytes(call.m, call.k, type)));
         const std::int64_t row_bytes = call.k * bits(type) / 8;
         const std::int64_t panels = (call.m + panel_rows - 1) / panel_rows;

@@ -58,7 +58,7 @@ class WeightMatrix {
 class Activations {
   public:
     /// Turns `x` (rows of k) into what `call` needs, and points it there.
-    void prepare(const float* x, ProductCall& call, bool packs, Threads& threads);
+    void prepare(const float* x, ProductCall& call, const ProductKernels& kernels, Threads& threads);
 
   private:
     std::vector<std::byte> narrow_;

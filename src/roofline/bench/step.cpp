@@ -197,7 +197,7 @@ class Model final : public CpuModel {
     void multiply(const WeightMatrix& matrix, const float* x, float* y, std::int64_t m, std::int64_t n,
                   std::int64_t k) {
         ProductCall call{.m = m, .n = n, .k = k, .weights = matrix.view(), .y = y};
-        activations_.prepare(x, call, products_.packs, threads_);
+        activations_.prepare(x, call, products_, threads_);
         const auto function = products_.of(matrix.view().type);
         threads_.ranges(n, 64, [&](std::int64_t first, std::int64_t last) { function(call, first, last); });
     }

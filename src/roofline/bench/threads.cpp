@@ -87,7 +87,8 @@ void Threads::run(std::int64_t chunks, const std::function<void(std::int64_t, in
 void Threads::ranges(std::int64_t total, std::int64_t grain,
                      const std::function<void(std::int64_t, std::int64_t)>& work) {
     const std::int64_t pieces = (total + grain - 1) / grain;
-    const std::int64_t chunks = std::min<std::int64_t>(pieces, 8LL * count());
+    // Several to a thread, so that one which is held up leaves its share to others; a lone thread has none.
+    const std::int64_t chunks = count() == 1 ? 1 : std::min<std::int64_t>(pieces, 8LL * count());
     run(chunks, [&](std::int64_t chunk, int) {
         const std::int64_t first = pieces * chunk / chunks * grain;
         const std::int64_t last = std::min(total, pieces * (chunk + 1) / chunks * grain);

@@ -53,7 +53,7 @@ class OwnKernel final : public Kernel {
                 // Narrowing and packing x is part of it: a step has to do it too.
                 ProductCall call{
                     .m = task.m, .n = task.n, .k = task.k, .weights = operands_.weights[copy].view(), .y = y};
-                activations_.prepare(x, call, products_.packs, threads_);
+                activations_.prepare(x, call, products_, threads_);
                 const auto function = products_.of(task.weights);
                 threads_.ranges(task.n, 64,
                                 [&](std::int64_t first, std::int64_t last) { function(call, first, last); });

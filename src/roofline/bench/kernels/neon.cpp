@@ -227,8 +227,13 @@ void product_fp32(const ProductCall& call, std::int64_t first, std::int64_t last
 
 namespace roofline::bench {
 const ProductKernels* neon_products() {
-    static constexpr ProductKernels kernels = {"NEON with bf16 and i8mm", neon::product_fp32, neon::product_bf16,
-                                               neon::product_int8,        neon::product_int4, true};
+    static constexpr ProductKernels kernels = {"NEON with bf16 and i8mm",
+                                               neon::product_fp32,
+                                               neon::product_bf16,
+                                               neon::product_int8,
+                                               neon::product_int4,
+                                               true,
+                                               true};
     const bool here = (::getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0 && (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
     return here ? &kernels : nullptr;
 }

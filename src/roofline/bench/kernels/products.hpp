@@ -5,8 +5,7 @@
 //   fp32, bf16  plain rows
 //   int8        rows of int8, one fp32 scale a row; x is int8 with one scale a row too
 //   int4        groups of 128 along k, each 64 bytes: byte i of a run of 16 holds weight i in its low and weight i + 16
-//   in
-//               its high half; w = (q - zero) * scale, with a bf16 scale and a 4-bit zero point for each group.
+//               in its high half; w = (q - zero) * scale, with a bf16 scale and a 4-bit zero point for each group.
 //               x is rounded to int8 with a scale for each group too, as llama.cpp does it
 #pragma once
 
@@ -42,7 +41,7 @@ struct ProductCall {
     const void* x = nullptr;          // fp32, bf16 or int8, rows of k; int8 beside int4
     const void* packed = nullptr;     // the same in panels (pack), where `packs` says so
     const float* x_scales = nullptr;  // int8: one a row; int4: one a group
-    const float* x_sums = nullptr;    // int4: sum of the int8 values of each group
+    const float* x_sums = nullptr;    // int4: sum of the values of each group, in units of its scale
     float* y = nullptr;               // rows of n
 };
 
@@ -54,7 +53,8 @@ struct ProductKernels {
     Function bf16;
     Function int8;
     Function int4;
-    bool packs;  // with m > 1 all but fp32 read x in panels
+    bool packs;                // with m > 1 all but fp32 read x in panels
+    bool whole_bytes = false;  // with m = 1 int4 reads x as narrow_for_whole_bytes leaves it
 
     Function of(DType type) const {
         switch (type) {

@@ -1,6 +1,7 @@
 #include "roofline/bench/kernels/rowwise.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -139,30 +140,65 @@ void narrow_to_bf16(const float* x, Bf16* y, std::int64_t count, Threads& thread
     });
 }
 
+namespace {
+
+/// The largest of `run` numbers by size; never zero. Without its sign a number is ordered as its bits are, and of
+/// integers a compiler makes vectors.
+float largest_of(const float* from, std::int64_t run) {
+    std::uint32_t most = std::bit_cast<std::uint32_t>(1e-20F);
+    for (std::int64_t i = 0; i < run; ++i) most = std::max(most, std::bit_cast<std::uint32_t>(from[i]) & 0x7FFFFFFFU);
+    return std::bit_cast<float>(most);
+}
+
+/// To the nearest by way of a number so large that nothing lies between whole ones: a compiler makes vectors of it.
+inline std::int32_t nearest(float value) {
+    return static_cast<std::int32_t>((value + 12582912.0F) - 12582912.0F);
+}
+
+}  // namespace
+
 void narrow_to_int8(const float* x, std::int8_t* y, float* scales, float* sums, std::int64_t count, std::int64_t run,
                     Threads& threads) {
     threads.ranges(count / run, 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t part = first; part < last; ++part) {
             const float* from = x + part * run;
-            // Sixteen at a time, and to the nearest by way of a number so large that nothing lies between whole ones:
-            // a compiler makes vectors of both. `run` is a multiple of 16.
-            float most[16] = {};
-            for (std::int64_t i = 0; i < run; i += 16) {
-                for (std::int64_t lane = 0; lane < 16; ++lane) {
-                    const float size = std::fabs(from[i + lane]);
-                    most[lane] = size > most[lane] ? size : most[lane];
-                }
-            }
-            const float largest = std::max(1e-20F, *std::max_element(most, most + 16));
+            const float largest = largest_of(from, run);
             const float inverse = 127.0F / largest;
             std::int32_t sum = 0;
             for (std::int64_t i = 0; i < run; ++i) {
-                const auto value = static_cast<std::int32_t>((from[i] * inverse + 12582912.0F) - 12582912.0F);
+                const std::int32_t value = nearest(from[i] * inverse);
                 y[part * run + i] = static_cast<std::int8_t>(value);
                 sum += value;
             }
             scales[part] = largest / 127.0F;
             if (sums != nullptr) sums[part] = static_cast<float>(sum);
+        }
+    });
+}
+
+void narrow_for_whole_bytes(const float* x, std::int8_t* y, float* scales, float* sums, std::int64_t count,
+                            Threads& threads) {
+    constexpr std::int64_t group = 128;
+    constexpr float most = 119.0F;  // L may be larger by a sixteenth of it and a half: 126.9
+    threads.ranges(count / group, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t part = first; part < last; ++part) {
+            const float* from = x + part * group;
+            std::int8_t* to = y + part * group;
+            const float largest = largest_of(from, group);
+            const float inverse = most / largest;
+            std::int32_t sum = 0;
+            for (std::int64_t run = 0; run < group; run += 32) {
+                std::int32_t low[16];
+                std::int32_t high[16];
+                for (std::int64_t i = 0; i < 16; ++i) high[i] = nearest(from[run + 16 + i] * inverse);
+                for (std::int64_t i = 0; i < 16; ++i)
+                    low[i] = nearest(from[run + i] * inverse - static_cast<float>(high[i]) * 0.0625F);
+                for (std::int64_t i = 0; i < 16; ++i) sum += 16 * low[i] + 17 * high[i];  // 16 (x_l + x_h)
+                for (std::int64_t i = 0; i < 16; ++i) to[run + i] = static_cast<std::int8_t>(low[i]);
+                for (std::int64_t i = 0; i < 16; ++i) to[run + 16 + i] = static_cast<std::int8_t>(high[i]);
+            }
+            scales[part] = largest / most / 16.0F;
+            sums[part] = static_cast<float>(sum);
         }
     });
 }

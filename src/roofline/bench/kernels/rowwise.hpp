@@ -50,5 +50,12 @@ void narrow_to_bf16(const float* x, Bf16* y, std::int64_t count, Threads& thread
 /// To int8, one scale for each run of `run` numbers; `sums` (may be null) gets the sum of each run's int8 values.
 void narrow_to_int8(const float* x, std::int8_t* y, float* scales, float* sums, std::int64_t count, std::int64_t run,
                     Threads& threads);
+/// For a row of int4 weights whose bytes are multiplied whole (neon_int4.cpp), in groups of 128. A byte holds the
+/// weights l + 16 h of two places; with x_h rounded to H and x_l to L + H / 16,
+///   16 (l x_l + h x_h) = (16 l) L + (l + 16 h) H,
+/// so no weight has to be taken out of its byte, and x_l is off by half a unit at most, as when rounded by itself. Runs
+/// of 16 L, then 16 H; scales and sums are of sixteenths.
+void narrow_for_whole_bytes(const float* x, std::int8_t* y, float* scales, float* sums, std::int64_t count,
+                            Threads& threads);
 
 }  // namespace roofline::bench

@@ -8,22 +8,50 @@ namespace roofline::bench {
 
 /// Calls step(rows) until every row of [first, last) has been among its `runs` rows. Each place of `rows` walks through
 /// a stretch of its own: a core fetches more from memory when it reads at several places at once (on Neoverse-V1 a
-/// fifth more than at one), and a stretch without jumps keeps the prefetchers going. A stretch is an odd number of
-/// rows: places that are a power of two apart would push each other out of the first-level cache. The rows that are
-/// left over come last; a row may come twice at the end.
+/// fifth more than at one), and a stretch without jumps keeps the prefetchers going. The rows that are left over come
+/// last; a row may come twice at the end.
 template <int runs, class Step>
-inline __attribute__((always_inline)) void side_by_side(std::int64_t first, std::int64_t last, const Step& step) {
-    if (first >= last) return;
-    const std::int64_t even_share = (last - first + runs - 1) / runs;
-    const std::int64_t stretch = even_share % 2 == 1 ? even_share : even_share - 1;
+inline __attribute__((always_inline)) void side_by_side(std::int64_t first, std::int64_t last, std::int64_t stretch,
+                                                        const Step& step) {
     std::int64_t rows[runs];
     for (std::int64_t at = 0; at < stretch; ++at) {
         for (std::int64_t i = 0; i < runs; ++i) rows[i] = std::min(first + i * stretch + at, last - 1);
         step(rows);
     }
-    if (stretch == even_share) return;
-    for (std::int64_t i = 0; i < runs; ++i) rows[i] = std::min(first + runs * stretch + i, last - 1);
-    step(rows);
+    for (std::int64_t at = first + runs * stretch; at < last; at += runs) {
+        for (std::int64_t i = 0; i < runs; ++i) rows[i] = std::min(at + i, last - 1);
+        step(rows);
+    }
+}
+
+/// The same with an odd number of rows to a stretch: places that are a power of two apart would push each other out of
+/// the first-level cache.
+template <int runs, class Step>
+inline __attribute__((always_inline)) void side_by_side(std::int64_t first, std::int64_t last, const Step& step) {
+    if (first >= last) return;
+    const std::int64_t even_share = (last - first + runs - 1) / runs;
+    side_by_side<runs>(first, last, even_share % 2 == 1 ? even_share : even_share - 1, step);
+}
+
+/// The stretch, of at most `share` rows, with which `runs` places crowd least in a cache whose ways have `way_bytes`:
+/// many places that read ahead push each other out even where they are not a power of two apart.
+inline std::int64_t spread_stretch(std::int64_t share, std::int64_t row_bytes, std::int64_t runs,
+                                   std::int64_t way_bytes) {
+    const std::int64_t room = way_bytes / runs;
+    std::int64_t best = share;
+    std::int64_t least = runs * room;
+    for (std::int64_t stretch = share; stretch > std::max<std::int64_t>(share - 4, 0); --stretch) {
+        std::int64_t crowding = 0;
+        for (std::int64_t i = 1; i < runs; ++i) {
+            const std::int64_t apart = i * stretch * row_bytes % way_bytes;
+            crowding += std::max<std::int64_t>(0, room - std::min(apart, way_bytes - apart));
+        }
+        if (crowding < least) {
+            least = crowding;
+            best = stretch;
+        }
+    }
+    return best;
 }
 
 }  // namespace roofline::bench
