@@ -16,7 +16,8 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
     const std::int64_t group = call.query_heads / call.kv_heads;
     const std::int64_t heads = call.batch * call.kv_heads;
     const std::int64_t d = call.head_dim;
-    const std::int64_t wanted = (4 * threads.count() + heads - 1) / heads;
+    // Several pieces to a thread, so that one which is held up leaves its share to others; a lone thread has none.
+    const std::int64_t wanted = threads.count() == 1 ? 1 : (4 * threads.count() + heads - 1) / heads;
     const std::int64_t splits = std::clamp(call.context / least_positions, std::int64_t{1}, wanted);
     const std::int64_t queries = call.batch * call.query_heads;
     const std::int64_t state_size = group * (d + 2);
