@@ -105,6 +105,21 @@ TEST(RateSteps, EachMeasurementCountsOnce) {
     EXPECT_EQ(read_rows.refused[1].line, 4);
 }
 
+TEST(RateSteps, RatesOfWholeEnginesArePassedOverWhereNothingIsFittedToThem) {
+    const std::string rate =
+        "h200-sxm,1,1,1,1,llama-3.1-8b,fp8,fp8,128,128,max,,output_tok_s_total,20000,,TensorRT-LLM 1.0,,\n";
+    const auto table = CsvTable::parse(header + rate, "test.csv");
+    ASSERT_TRUE(table.has_value());
+    Measurements judged;
+    ASSERT_TRUE(read_rate_table(*table, judged).has_value());
+    EXPECT_EQ(judged.rows.size() + judged.refused.size(), 1U);
+    Measurements fitted;
+    fitted.with_served = false;
+    ASSERT_TRUE(read_rate_table(*table, fitted).has_value());
+    EXPECT_TRUE(fitted.rows.empty());
+    EXPECT_TRUE(fitted.refused.empty());
+}
+
 TEST(RateSteps, WhatCannotBeUsedIsNamed) {
     const Measurements read_rows =
         read(row(oss, "512,32,1,", "prefill_tok_s,1895.57") +                    // 0.270 s

@@ -1,12 +1,14 @@
 #include "roofline/assess/calibrate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
 #include <set>
 #include <tuple>
 
+#include "roofline/assess/in_parallel.hpp"
 #include "roofline/assess/served.hpp"
 #include "roofline/io/profile_file.hpp"
 #include "roofline/predict/prepared.hpp"
@@ -447,20 +449,33 @@ std::vector<int> device_of_rows(std::span<const Measurement> rows) {
 
 Calibration calibrate(std::span<const Measurement> rows, Judging judging) {
     const std::vector<bool> everything(rows.size(), true);
-    Residuals residuals;
-    Calibration result = fit_all(rows, everything, judging == Judging::transfers_too ? &residuals : nullptr);
-    // A device's own constants are judged on families of shapes that the fit had not seen.
     const Groups kernels = kernel_groups(rows, everything);
-    Profiles profiles;
     const std::vector<int> folds = fold_of_rows(rows, default_folds);
-    for (int fold = 0; fold < default_folds; ++fold) {
+    Calibration result;
+    // What each fit says of rows it had not seen: the fit to all of devices and generations left out, those of the
+    // folds of families of shapes.
+    std::array<Residuals, default_folds + 1> unseen;
+    in_parallel(unseen.size(), [&](std::size_t part) {
+        if (part == 0) {
+            result = fit_all(rows, everything, judging == Judging::transfers_too ? unseen.data() : nullptr);
+            return;
+        }
+        const int fold = static_cast<int>(part) - 1;
         std::vector<bool> used(rows.size());
         for (std::size_t i = 0; i < rows.size(); ++i) used[i] = folds[i] != fold;
         std::vector<bool> held_back = used;
         held_back.flip();
         const auto fitted = std::make_shared<const Calibration>(fit_all(rows, used, nullptr));
-        note_residuals(kernels, *fitted, held_back, rows, residuals);
-        note_residuals(step_groups(rows, held_back, fitted, profiles).groups, *fitted, held_back, rows, residuals);
+        Profiles profiles;
+        note_residuals(kernels, *fitted, held_back, rows, unseen[part]);
+        note_residuals(step_groups(rows, held_back, fitted, profiles).groups, *fitted, held_back, rows, unseen[part]);
+    });
+    Residuals& residuals = unseen.front();
+    for (std::size_t part = 1; part < unseen.size(); ++part) {
+        for (const auto& [name, seen] : unseen[part]) {
+            std::vector<Residual>& all = residuals[name];
+            all.insert(all.end(), seen.begin(), seen.end());
+        }
     }
     set_ranges(result, residuals);
     return result;

@@ -75,6 +75,9 @@ struct Measurements {
     std::vector<Measurement> rows;
     std::vector<Refusal> refused;
     std::vector<std::string> notes;  // columns ignored, and the like
+    // Rates of whole engines are wanted. Nothing is fitted to them, and to say how fast each could be takes longer than
+    // all fits together.
+    bool with_served = true;
 };
 
 /// Everything a reader of rows needs to know about one of them.

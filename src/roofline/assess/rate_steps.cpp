@@ -239,7 +239,7 @@ Result<void> read_rate_table(const CsvTable& table, Measurements& into) {
             into.refused.push_back(refusal);
         };
         if (ServedReader::reads(table, row)) {
-            served.read(table, row, into);
+            if (into.with_served) served.read(table, row, into);
             continue;
         }
         if (!table.text(row, "framework").starts_with(engine)) {

@@ -23,8 +23,9 @@ std::vector<std::string> tables_in(const std::string& folder) {
 
 }  // namespace
 
-Result<assess::Measurements> load_measured(const std::vector<std::string>& files) {
+Result<assess::Measurements> load_measured(const std::vector<std::string>& files, For purpose) {
     assess::Measurements measured;
+    measured.with_served = purpose == For::judging;
     if (files.empty()) {
         for (const assess::ShippedTable& table : assess::shipped_tables()) {
             if (auto read = assess::read_measured(table.text, std::string(table.name), measured); !read)

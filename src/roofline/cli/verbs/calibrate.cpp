@@ -75,13 +75,10 @@ Result<void> draw(const Options& options, const assess::Measurements& measured,
 
 Result<int> calibrate(const Options& options) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
-    auto measured = load_measured(options.files);
+    auto measured = load_measured(options.files, For::fitting);
     if (!measured) return std::unexpected(measured.error());
-    // Rates of whole engines test what the constants come to; they are not fitted to. Nor is what no formula was found
-    // for.
-    std::erase_if(measured->rows,
-                  [](const assess::Measurement& row) { return row.served != nullptr || row.told != nullptr; });
-    std::erase_if(measured->refused, [](const assess::Refusal& row) { return row.kind == "served"; });
+    // What no formula was found for cannot be fitted.
+    std::erase_if(measured->rows, [](const assess::Measurement& row) { return row.told != nullptr; });
     if (measured->rows.empty())
         return fail("calibrate: found no usable row, expected measured times of kernels or steps");
     const predict::Calibration calibration = assess::calibrate(measured->rows);
