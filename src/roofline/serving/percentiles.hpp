@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "roofline/core/quantile.hpp"
+
 namespace roofline::serving {
 
 struct Percentiles {
@@ -14,10 +16,6 @@ struct Percentiles {
 };
 
 /// Of values that each count `weight` times; between two values linearly. Empty without values.
-struct Weighted {
-    double value = 0.0;
-    double weight = 1.0;
-};
 std::optional<Percentiles> percentiles(std::vector<Weighted> values);
 
 }  // namespace roofline::serving
