@@ -302,6 +302,26 @@ TEST(Ranges, EightOfTenRowsThatAFitHasNotSeenLieInside) {
     }
 }
 
+TEST(Ranges, RestOnFamiliesNotOnRows) {
+    // The same scatter and about as many rows, in two families of shapes or in thirty.
+    const auto width_of = [](const std::vector<int>& widths, const std::vector<int>& depths,
+                             const std::vector<int>& m) {
+        auto rows = products({"h200-sxm"}, widths, depths, m);
+        set_times(rows, start_of(gemm_class()), 0.1);
+        const predict::Calibration fitted = calibrate(rows);
+        const std::vector<std::string> stacks = {""};
+        const predict::Choice choice = fitted.choose(gemm_class(), "bf16", stacks, *rows.front().device);
+        EXPECT_TRUE(choice.own);
+        return choice.high / choice.low;
+    };
+    std::vector<int> many_rows;
+    for (int m = 1; m < 75; ++m) many_rows.push_back(m * m);
+    const double few = width_of({4096, 12288}, {4096}, many_rows);
+    const double many =
+        width_of({1024, 2560, 3072, 4096, 7168, 12288}, {1024, 2048, 4096, 6144, 8192}, {1, 16, 128, 1024, 8192});
+    EXPECT_GT(few, 1.1 * many);
+}
+
 TEST(Ranges, StepsHaveThemToo) {
     const auto rows = made_steps(0.1);
     const double share = coverage(rows, expect_left_out(rows));

@@ -10,6 +10,7 @@
 
 #include "roofline/assess/in_parallel.hpp"
 #include "roofline/assess/served.hpp"
+#include "roofline/core/quantile.hpp"
 #include "roofline/io/profile_file.hpp"
 #include "roofline/predict/prepared.hpp"
 
@@ -31,9 +32,11 @@ constexpr double usual_scatter = 0.03;
 constexpr double most_stiffness = 3.0;
 // A dozen constants need no more rows than this; beyond it rows are thinned evenly.
 constexpr std::size_t most_rows_of_a_fit = 1200;
-// Eight of ten measurements between these.
-constexpr double low_quantile = 0.1;
+// Eight of ten measurements between this and what is as far from the other end.
 constexpr double high_quantile = 0.9;
+// A range that rests on one family, device or generation is this much wider; a quarter of it with two, a ninth with
+// three.
+constexpr double few_voices = 0.3;
 constexpr int default_folds = 5;
 // Constants carried to a device that nothing comparable was measured on.
 constexpr double widened = 1.15;
@@ -125,6 +128,9 @@ struct FitName {
 };
 struct Residual {
     double value = 0.0;
+    // What was left out, whose rows err together: a family of shapes, a device, a generation. The row's or device's own
+    // string, which outlives this.
+    std::string_view voice;
     double weight = 1.0;
 };
 using Residuals = std::map<FitName, std::vector<Residual>>;
@@ -232,25 +238,27 @@ class ClassFit {
                 // What comes next is a new generation, not one more device of the one that was measured most: each
                 // has one voice.
                 if (!others.empty())
-                    note(key, Scope::everything, "", some, general, 1.0 / static_cast<double>(of_generation));
+                    note(key, Scope::everything, "", some, general, some.front()->device->generation,
+                         1.0 / static_cast<double>(of_generation));
                 RowPointers relatives;
                 for (const auto& [relative, theirs] : devices) {
                     if (relative != device) relatives.insert(relatives.end(), theirs.begin(), theirs.end());
                 }
                 if (relatives.empty() || generation.empty()) continue;
                 note(key, Scope::generation, generation, some,
-                     fit_rows(class_, relatives, general, stiffness_ * pull_generation), 1.0);
+                     fit_rows(class_, relatives, general, stiffness_ * pull_generation), some.front()->device->name,
+                     1.0);
             }
         }
     }
 
     void note(const GroupKey& key, Scope scope, const std::string& of, const RowPointers& rows,
-              const Constants& constants, double weight) {
+              const Constants& constants, std::string_view voice, double weight) {
         std::vector<Residual>& seen = (*transfers_)[{key, scope, of}];
         for (const Row* row : rows) {
             const double expected =
                 std::max(predicted_seconds(row->sample.calls, constants), measured_[row->index].attainable);
-            seen.push_back({std::log(row->sample.seconds / expected), weight});
+            seen.push_back({std::log(row->sample.seconds / expected), voice, weight});
         }
     }
 
@@ -310,20 +318,6 @@ StepSamples step_groups(std::span<const Measurement> rows, const std::vector<boo
     return result;
 }
 
-/// Each value stands in the middle of its weight, the first at 0 and the last at 1, with straight lines between.
-double quantile(std::vector<Residual> seen, double part) {
-    std::sort(seen.begin(), seen.end(), [](const Residual& a, const Residual& b) { return a.value < b.value; });
-    double whole = 0.0;
-    for (std::size_t i = 1; i < seen.size(); ++i) whole += 0.5 * (seen[i - 1].weight + seen[i].weight);
-    double left = part * whole;
-    for (std::size_t i = 1; i < seen.size(); ++i) {
-        const double width = 0.5 * (seen[i - 1].weight + seen[i].weight);
-        if (left <= width) return seen[i - 1].value + left / width * (seen[i].value - seen[i - 1].value);
-        left -= width;
-    }
-    return seen.back().value;
-}
-
 const Fitted* find_fit(const Calibration& calibration, const GroupKey& key, Scope scope, const std::string& of) {
     for (const Fitted& fitted : calibration.fits(*key.kernel_class)) {
         if (fitted.scope == scope && fitted.of == of && fitted.type == key.type && fitted.stack == key.stack)
@@ -332,10 +326,27 @@ const Fitted* find_fit(const Calibration& calibration, const GroupKey& key, Scop
     return nullptr;
 }
 
-/// The spread of residuals as a range around the expected time, and their mean error.
+/// The spread of residuals as a range around the expected time, and their mean error. What was left out together errs
+/// together: few voices say little about the next, however many rows each has. The range then reaches further into the
+/// tails, and beyond them where there are but two or three.
 void set_range(Fitted& fitted, const std::vector<Residual>& seen, double margin) {
-    fitted.low = std::min(std::exp(quantile(seen, low_quantile)), 1.0) / margin;
-    fitted.high = std::max(std::exp(quantile(seen, high_quantile)), 1.0) * margin;
+    std::set<std::string_view> names;
+    double least = seen.front().weight;
+    for (const Residual& residual : seen) {
+        names.insert(residual.voice);
+        least = std::min(least, residual.weight);
+    }
+    const auto voices = static_cast<double>(names.size());
+    const double high = high_quantile + (1.0 - high_quantile) / voices;
+    margin *= 1.0 + few_voices / (voices * voices);
+    std::vector<Weighted> values;
+    values.reserve(seen.size());
+    for (const Residual& residual : seen) values.push_back({residual.value, residual.weight / least});
+    std::sort(values.begin(), values.end(), [](const Weighted& a, const Weighted& b) {
+        return a.value != b.value ? a.value < b.value : a.weight < b.weight;
+    });
+    fitted.low = std::min(std::exp(quantile(values, 1.0 - high)), 1.0) / margin;
+    fitted.high = std::max(std::exp(quantile(values, high)), 1.0) * margin;
     double sum = 0.0;
     double weights = 0.0;
     for (const Residual& residual : seen) {
@@ -401,7 +412,8 @@ void note_residuals(const Groups& groups, const Calibration& fitted, const std::
             if (found == nullptr) continue;
             const double expected =
                 std::max(predicted_seconds(row.sample.calls, found->constants), rows[row.index].attainable);
-            into[{key, Scope::device, row.device->name}].push_back({std::log(row.sample.seconds / expected)});
+            into[{key, Scope::device, row.device->name}].push_back(
+                {std::log(row.sample.seconds / expected), rows[row.index].family});
         }
     }
 }
