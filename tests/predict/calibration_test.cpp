@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "roofline/predict/execution.hpp"
+#include "roofline/predict/kernel_type.hpp"
 
 namespace roofline::predict {
 namespace {
@@ -353,7 +354,7 @@ TEST(RelatedTypes, FourBitsThenEightThenSixteen) {
 
 TEST(RelatedTypes, OfWeightsAndActivationsTheWeights) {
     EXPECT_THAT(related_types("bf16/fp8"), ElementsAre("bf16/fp8", "bf16", "fp16"));
-    EXPECT_EQ(related_types("mxfp4/bf16")[1], "mxfp4");
+    EXPECT_EQ(related_types("mxfp4/fp8")[1], "fp8_block");
     EXPECT_EQ(related_types("fp8/fp8")[1], "fp8");
 }
 
@@ -367,6 +368,96 @@ TEST(RelatedTypes, FourBitWeightsAreUnpackedAlike) {
     EXPECT_THAT(related_types("int4"), ::testing::Contains("mxfp4/bf16"));
     EXPECT_THAT(related_types("mxfp4/bf16"), ::testing::Contains("int4"));
     EXPECT_THAT(related_types("nvfp4"), ::testing::Not(::testing::Contains("int4"))) << "multiplied in 4 bits";
+}
+
+TEST(RelatedTypes, WhatIsUnpackedHasNoneThatAnEngineMultipliesAsItIs) {
+    for (const std::string_view type : {"nvfp4/bf16", "mxfp4/bf16", "mxfp4/fp16", "fp8/bf16", "fp8_block/bf16",
+                                        "int8/bf16", "int4", "awq/bf16", "q8_0"}) {
+        for (const std::string_view other : related_types(type)) {
+            EXPECT_TRUE(other == type || other == "bf16" || other == "fp16" || other == "int4" ||
+                        other == "mxfp4/bf16" || other == "awq")
+                << type << " leans on " << other;
+        }
+    }
+    // Nor do weights of 4 bits under 8-bit activations behave like those that are multiplied in 4 bits.
+    EXPECT_THAT(related_types("nvfp4/fp8"), ElementsAre("nvfp4/fp8", "mxfp4/fp8", "fp8_block", "fp8", "bf16", "fp16"));
+}
+
+TEST(Choose, WhatIsUnpackedLeansOnWhatIsUnpackedAlike) {
+    const Fit own_product = {.marker = 1.0, .type = "nvfp4", .stack = "trtllm/gen"};
+    const Fit unpacked = {
+        .marker = 2.0, .type = "mxfp4/bf16", .stack = "trtllm/triton", .scope = Scope::everything, .of = ""};
+    const Fit sixteen_bits = {.marker = 3.0, .type = "bf16", .stack = ""};
+    const std::vector<std::string> stacks = {"trtllm"};
+    EXPECT_EQ(choose({own_product, unpacked, sixteen_bits}, h200, "nvfp4/bf16", stacks).constants[0], 2.0);
+    EXPECT_EQ(choose({own_product, sixteen_bits}, h200, "nvfp4/bf16", stacks).constants[0], 3.0);
+    EXPECT_EQ(choose({own_product, unpacked, sixteen_bits}, h200, "nvfp4", stacks).constants[0], 1.0);
+    const Fit fp8 = {.marker = 4.0, .type = "fp8", .stack = "trtllm"};
+    EXPECT_EQ(choose({fp8, sixteen_bits}, h200, "fp8/bf16", stacks).constants[0], 3.0);
+    EXPECT_EQ(choose({fp8, sixteen_bits}, h200, "fp8_block/bf16", stacks).constants[0], 3.0);
+}
+
+TEST(Choose, UnpackedEightBitsLeanOnSixteenBeforeAnotherVendorsUnpacking) {
+    const Fit intels = {
+        .marker = 1.0, .type = "fp8/bf16", .stack = "vllm", .scope = Scope::everything, .of = "", .vendors = {"Intel"}};
+    const Fit sixteen_bits = {.marker = 2.0,
+                              .type = "bf16",
+                              .stack = "",
+                              .scope = Scope::everything,
+                              .of = "",
+                              .vendors = {"Intel", "NVIDIA"}};
+    const std::vector<std::string> stacks = {"vllm"};
+    EXPECT_EQ(choose({intels, sixteen_bits}, made_by("NVIDIA", h200), "fp8/bf16", stacks).constants[0], 2.0);
+    EXPECT_EQ(choose({intels, sixteen_bits}, made_by("Intel", mi300), "fp8/bf16", stacks).constants[0], 1.0);
+}
+
+TEST(Choose, AWeightOnlyFormatIsWhatItIsUnderSixteenBits) {
+    Fit int4 = on_device;
+    int4.type = "int4";
+    const Choice choice = choose({int4}, h200, "int4/bf16");
+    EXPECT_EQ(choice.constants[0], 1.0);
+    EXPECT_EQ(choice.low, 0.9);
+    EXPECT_EQ(choice.source, "h200-sxm");
+}
+
+// ---- what a device does with a type it lacks
+
+Device with_rates(std::initializer_list<DType> types) {
+    Device device = h200;
+    for (const DType type : types) {
+        Figure& rate = device.rates[index(Engine::matrix)][index(type)].emplace();
+        rate.value = 1e15;
+    }
+    return device;
+}
+
+TEST(TypeOn, NumbersThatTheEngineLacksAreUnpackedToSixteenBits) {
+    const Device ampere = with_rates({DType::bf16, DType::fp16, DType::int8});
+    const Device hopper = with_rates({DType::bf16, DType::fp16, DType::int8, DType::fp8});
+    const Device blackwell = with_rates({DType::bf16, DType::fp16, DType::fp8, DType::fp4});
+    EXPECT_EQ(type_on(ampere, "fp8", DType::fp8), "fp8/bf16");
+    EXPECT_EQ(type_on(ampere, "fp8_block", DType::fp8), "fp8_block/bf16");
+    EXPECT_EQ(type_on(ampere, "int8", DType::int8), "int8");
+    EXPECT_EQ(type_on(hopper, "fp8", DType::fp8), "fp8");
+    EXPECT_EQ(type_on(blackwell, "nvfp4", DType::fp4), "nvfp4");
+    EXPECT_EQ(type_on(blackwell, "int8", DType::int8), "int8/bf16");
+    EXPECT_EQ(type_on(hopper, "mxfp4/fp8", DType::fp8), "mxfp4/fp8");
+    EXPECT_EQ(type_on(ampere, "mxfp4/fp8", DType::fp8), "mxfp4/bf16");
+    // fp8 stands in for the limit of fp4; kernels unpack all the same.
+    EXPECT_EQ(type_on(hopper, "nvfp4", DType::fp4), "nvfp4/bf16");
+    EXPECT_EQ(multiplied_in(hopper, DType::fp4), DType::bf16);
+    EXPECT_EQ(multiplied_in(blackwell, DType::fp4), DType::fp4);
+    // Sixteen bits are sixteen bits.
+    EXPECT_EQ(type_on(with_rates({DType::fp16}), "bf16", DType::bf16), "bf16");
+    EXPECT_EQ(multiplied_in(with_rates({DType::fp16}), DType::bf16), DType::fp16);
+}
+
+TEST(TypeOn, AttentionKeepsTheTypeOfItsCache) {
+    const Device ampere = with_rates({DType::bf16, DType::fp16});
+    EXPECT_EQ(attention_type_on(ampere, "fp8", DType::fp8), "bf16/fp8");
+    EXPECT_EQ(attention_type_on(ampere, "fp8, wide heads", DType::fp8), "bf16/fp8, wide heads");
+    EXPECT_EQ(attention_type_on(ampere, "bf16/fp8", DType::bf16), "bf16/fp8");
+    EXPECT_EQ(attention_type_on(with_rates({DType::bf16, DType::fp8}), "fp8", DType::fp8), "fp8");
 }
 
 TEST(Choose, ATypeThatIsDoneInTheSameWayBeforeAnotherMakeOfKernel) {

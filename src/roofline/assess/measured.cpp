@@ -11,6 +11,7 @@
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/fields.hpp"
 #include "roofline/predict/execution.hpp"
+#include "roofline/predict/kernel_type.hpp"
 
 namespace roofline::assess {
 
@@ -262,7 +263,8 @@ Call call_of(const Device& device, std::string_view class_name, DType type, cons
     if (const auto choice = choose_engine(device, type)) {
         call.engine = choice->engine;
         call.type = choice->type;
-        call.machine = predict::machine_of(device, choice->engine, choice->type);
+        const DType multiplied = choice->exact ? choice->type : predict::multiplied_in(device, type);
+        call.machine = predict::machine_of(device, choice->engine, multiplied);
     }
     return call;
 }

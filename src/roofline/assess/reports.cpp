@@ -259,7 +259,7 @@ class Reader {
         const Call call = call_of_operator(op, *place, step, prepared);
         Measurement row = start(stage, timed);
         row.kind = kind_of(*call.kernel_class, op);
-        row.fit_type = predict::kernel_type(op, step.front().phase);
+        row.fit_type = predict::kernel_type(op, step.front().phase, *device_);
         if (op.extent.pattern != Pattern::stream) row.type = row.fit_type;
         row.stack = stack_of(timed.backend, call.kernel_class->name, row.fit_type);
         row.instead = {"pytorch", "cudnn_attention"};

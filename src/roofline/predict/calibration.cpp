@@ -53,14 +53,42 @@ std::size_t distance_of_stacks(std::string_view fitted, std::span<const std::str
     return nearest;
 }
 
+/// A label of constants in its parts. "mxfp4/bf16": weights in one format, multiplied in another. "bf16/fp8, wide
+/// heads": queries multiplied in one type, keys and values in another, by kernels that do the same work in another way.
+struct Label {
+    std::string_view plain;    // without what follows the comma
+    std::string_view weights;  // before the stroke
+    std::string_view computed;
+    const Format* format;  // of the weights; nullptr: none has this name
+
+    explicit Label(std::string_view type)
+        : plain(type.substr(0, type.find(','))),
+          weights(plain.substr(0, plain.find('/'))),
+          computed(plain.size() > weights.size() ? plain.substr(weights.size() + 1) : std::string_view()),
+          format(find_format(weights)) {}
+
+    /// Narrow weights that are multiplied in 16 bits: what counts is how they are unpacked, not that some engine could
+    /// multiply them as they are.
+    bool unpacked() const {
+        if (format == nullptr || format->element_bits >= 16.0) return false;
+        return format->weight_only ? computed.empty() || in_16_bits() : in_16_bits();
+    }
+    bool in_16_bits() const { return computed == "bf16" || computed == "fp16"; }
+    /// What weight-only formats are by themselves needs no saying: "int4/bf16" is "int4".
+    std::string_view known_as() const { return unpacked() && format->weight_only ? weights : plain; }
+};
+
 /// Types that the same kernels do in the same way: 4-bit weights are unpacked and multiplied in 16 bits, whatever their
-/// scales look like.
+/// scales look like. Unpacking 8 bits costs little: such a product is one of 16 bits with fewer bytes.
 std::vector<std::string_view> near_types(std::string_view type) {
-    const Format* format = find_format(type);
-    const bool unpacked = format != nullptr && format->weight_only && bits(format->value) == 4;
-    if (type == "mxfp4/bf16") return {"int4"};
-    if (unpacked) return {"int4", "mxfp4/bf16"};
-    return {};
+    const Label label(type);
+    if (!label.unpacked()) return {};
+    if (bits(label.format->value) > 4) return {"bf16"};
+    std::vector<std::string_view> near;
+    for (const std::string_view other : {"int4", "mxfp4/bf16"}) {
+        if (other != label.known_as()) near.push_back(other);
+    }
+    return near;
 }
 
 std::string source_of(const Fitted& fitted, std::string_view type, bool other_type) {
@@ -84,14 +112,17 @@ std::vector<std::string_view> related_types(std::string_view type) {
             if (std::find(chain.begin(), chain.end(), other) == chain.end()) chain.push_back(other);
         }
     };
-    // "mxfp4/bf16": weights in one type, the computation in another.
-    // "bf16/fp8, wide heads": what kernels do the same work in another way.
-    const std::string_view plain = type.substr(0, type.find(','));
-    const std::string_view weights = plain.substr(0, plain.find('/'));
-    then({plain, weights});
-    then(near_types(plain));
-    if (const Format* format = find_format(weights)) {
-        const bool narrow = plain.find('/') == std::string_view::npos && !format->weight_only;
+    const Label label(type);
+    then({label.known_as(), label.plain});
+    then(near_types(type));
+    const Format* format = label.format;
+    if (format == nullptr || label.unpacked()) {
+        // Nothing of an engine that multiplies them as they are.
+    } else if (format->value == DType::fp4 && label.computed == "fp8") {
+        then({"mxfp4/fp8", "fp8_block", "fp8"});
+    } else {
+        then({label.weights});
+        const bool narrow = label.computed.empty() && !format->weight_only;
         if (format->value == DType::int4) then({"int4"});
         if (narrow && format->value == DType::fp4) then({"nvfp4", "mxfp4", "mxfp4/fp8", "fp8_block", "fp8"});
         if (narrow && (format->value == DType::fp8 || format->value == DType::int8)) then({"fp8", "fp8_block", "int8"});
@@ -117,8 +148,9 @@ std::vector<Fitted> Calibration::all() const {
 
 Choice Calibration::choose(const KernelClass& kernel_class, std::string_view type, std::span<const std::string> stacks,
                            const Device& device) const {
-    const std::vector<std::string_view> types = related_types(type);
-    const std::vector<std::string_view> near = near_types(type);
+    const std::string_view own_type = type.find(',') == std::string_view::npos ? Label(type).known_as() : type;
+    const std::vector<std::string_view> types = related_types(own_type);
+    const std::vector<std::string_view> near = near_types(own_type);
     // Each way of being further off costs more than any number of the lesser ones: the type, then another vendor's
     // devices, then kernels of another make, then a type that is done in the same way, then another device. Kernels
     // differ more between engines than between devices, once figures are fractions of the datasheet. Among the stacks
@@ -138,7 +170,7 @@ Choice Calibration::choose(const KernelClass& kernel_class, std::string_view typ
         const std::size_t type_distance = whole_class           ? types.size()
                                           : fitted.type.empty() ? 0
                                                                 : static_cast<std::size_t>(type_place - types.begin());
-        const bool nearly = fitted.type != type && std::find(near.begin(), near.end(), fitted.type) != near.end();
+        const bool nearly = fitted.type != own_type && std::find(near.begin(), near.end(), fitted.type) != near.end();
         const std::size_t strangeness = stack_distance < same_make ? 0 : stack_distance < other_stack ? 1 : 2;
         std::size_t distance = nearly ? 0 : type_distance;
         distance = distance * 2 + (foreign(fitted, device) ? 1 : 0);

@@ -37,15 +37,47 @@ const KernelClass& class_or(std::string_view wanted, std::string_view fallback) 
 
 }  // namespace
 
-std::string_view kernel_type(const model::Operator& op, model::Phase phase) {
+DType multiplied_in(const Device& device, DType wanted) {
+    const auto choice = choose_engine(device, wanted);
+    if (!choice || choice->exact || bits(choice->type) >= 16) return choice ? choice->type : wanted;
+    for (const DType unpacked : {DType::bf16, DType::fp16}) {
+        if (device.rate(Engine::matrix, unpacked)) return unpacked;
+    }
+    return choice->type;
+}
+
+namespace {
+
+/// Numbers narrower than 16 bits that the device's engines do not take.
+bool unpacks(const Device& device, DType wanted) {
+    return bits(wanted) < 16 && bits(multiplied_in(device, wanted)) >= 16;
+}
+
+}  // namespace
+
+std::string type_on(const Device& device, std::string_view label, DType wanted) {
+    if (!unpacks(device, wanted)) return std::string(label);
+    return std::string(label.substr(0, label.find('/'))) + "/bf16";
+}
+
+std::string attention_type_on(const Device& device, std::string_view label, DType wanted) {
+    if (!unpacks(device, wanted)) return std::string(label);
+    const std::size_t cache = label.find('/');
+    return "bf16/" + std::string(cache == std::string_view::npos ? label : label.substr(cache + 1));
+}
+
+std::string kernel_type(const model::Operator& op, model::Phase phase, const Device& device) {
     if (op.extent.pattern == Pattern::stream) {
         for (const std::string_view own : {"convolution", "rotary"}) {
-            if (op.name.ends_with(own)) return own;
+            if (op.name.ends_with(own)) return std::string(own);
         }
-        return name(op.kind);
+        return std::string(name(op.kind));
     }
     if (op.extent.pattern == Pattern::scan && phase == model::Phase::decode) return "recurrence";
-    return op.extent.weights.empty() ? std::string_view("bf16") : std::string_view(op.extent.weights);
+    const std::string_view weights = op.extent.weights.empty() ? std::string_view("bf16") : op.extent.weights;
+    if (op.engine != Engine::matrix) return std::string(weights);
+    const bool attends = op.extent.pattern == Pattern::attention || op.extent.pattern == Pattern::latent;
+    return attends ? attention_type_on(device, weights, op.type) : type_on(device, weights, op.type);
 }
 
 Choice Execution::choose(const KernelClass& kernel_class, std::string_view type, const Device& device) const {
@@ -145,7 +177,10 @@ Manner manner_of(const model::Operator& op, Engine engine, DType type, const Dev
     const model::Extent& extent = op.extent;
     Manner manner;
     const bool together = extent.pattern == Pattern::collective;
-    manner.machine = machine_of(device, engine, type, together ? extent.ranks.per_node() : 1.0);
+    // An engine that was only timed as a whole was held against what stands in.
+    const bool stands_in = op.engine == Engine::matrix && type != op.type && execution.profile.kernels.empty();
+    manner.machine = machine_of(device, engine, stands_in ? multiplied_in(device, op.type) : type,
+                                together ? extent.ranks.per_node() : 1.0);
     manner.prefill_rule = execution.profile.rule_for(op.name, op.kind, "prefill");
     manner.decode_rule = execution.profile.rule_for(op.name, op.kind, "decode");
     manner.by_sequences =
@@ -157,7 +192,8 @@ Manner manner_of(const model::Operator& op, Engine engine, DType type, const Dev
         const std::string_view general = extent.pattern == Pattern::product ? "gemm" : "elementwise";
         const bool one_for_all = !all.empty() && extent.pattern != Pattern::collective;
         const KernelClass& chosen = class_or(one_for_all ? std::string_view(all) : own, general);
-        const std::string_view weights = together ? collective_type(extent.ranks, device) : kernel_type(op, phase);
+        const std::string weights =
+            together ? std::string(collective_type(extent.ranks, device)) : kernel_type(op, phase, device);
         return execution.choose(chosen, weights, device);
     };
     manner.prefill = choose(model::Phase::prefill);

@@ -6,6 +6,7 @@
 
 #include "roofline/model/reach.hpp"
 #include "roofline/model/types.hpp"
+#include "roofline/predict/kernel_type.hpp"
 
 namespace roofline::predict {
 namespace {
@@ -50,6 +51,7 @@ OneOperator gemm(const GemmQuestion& q) {
     op.kernel.inner = q.k;
     op.kernel_class = "gemm";
     op.type = q.weights.name;
+    if (op.work.type != q.weights.value) op.type += "/" + std::string(name(op.work.type));
     return op;
 }
 
@@ -89,6 +91,7 @@ OneOperator attention(const AttentionQuestion& q) {
     op.kernel.value_dim = q.head_dim;
     if (!q.scores_in_memory) op.kernel_class = q.query_length == 1.0 ? "attention_decode" : "attention_prefill";
     op.type = name(op.work.type);
+    if (q.kv.value != op.work.type) op.type += "/" + std::string(name(q.kv.value));
     if (q.head_dim > 128.0) op.type += ", wide heads";
     return op;
 }
@@ -124,9 +127,12 @@ Judgement judge_on(const OneOperator& op, const Device& device, const Execution&
     result.times.expected = result.times.attainable;
     result.times.expected_low = result.times.expected_high = result.times.expected;
     if (const KernelClass* known = kernel_class(op.kernel_class)) {
-        const Choice choice = execution.choose(*known, op.type, device);
-        const Machine machine = machine_of(device, result.work.engine, result.work.type);
-        const Seconds expected(known->seconds(op.kernel, machine, choice.constants));
+        const bool attends = op.kernel.pattern == Pattern::attention;
+        const std::string type =
+            attends ? attention_type_on(device, op.type, op.work.type) : type_on(device, op.type, op.work.type);
+        const Choice choice = execution.choose(*known, type, device);
+        const Machine machine = machine_of(device, result.work.engine, multiplied_in(device, op.work.type));
+        const Seconds expected(choice.kernel_class->seconds(op.kernel, machine, choice.constants));
         result.times.expected = larger(expected, result.times.attainable);
         result.times.expected_low = larger(result.times.expected * choice.low, result.times.attainable);
         result.times.expected_high = result.times.expected * choice.high;

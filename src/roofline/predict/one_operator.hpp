@@ -44,7 +44,7 @@ struct OneOperator {
     std::string bytes_text;
     Kernel kernel;             // the launch that does it
     std::string kernel_class;  // empty: nothing is known but work, and no kernel is assumed
-    std::string type;          // of its weights, or of the computation
+    std::string type;          // of its weights and, where it is another, of the computation
 };
 
 OneOperator gemm(const GemmQuestion& question);

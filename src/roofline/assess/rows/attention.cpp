@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "roofline/assess/measured.hpp"
+#include "roofline/predict/kernel_type.hpp"
 
 namespace roofline::assess {
 namespace {
@@ -36,8 +37,9 @@ std::string read(const RowContext& row, Measurement& into) {
     kernel.heads = heads;
     kernel.kv_heads = kv_heads;
     kernel.key_dim = kernel.value_dim = dim;
-    into.calls = {call_of(row.device, decode ? "attention_decode" : "attention_prefill", *type, kernel)};
-    into.fit_type = kv == into.type ? into.type : into.type + "/" + kv;
+    const std::string_view decode_class = is_flash_attention_2(row) ? "flash_decode" : "attention_decode";
+    into.calls = {call_of(row.device, decode ? decode_class : "attention_prefill", *type, kernel)};
+    into.fit_type = predict::attention_type_on(row.device, kv == into.type ? into.type : into.type + "/" + kv, *type);
     if (dim > 128.0) into.fit_type += ", wide heads";  // other kernels, which no longer keep all of a head at hand
     // PyTorch offers several kernels, and the row names one; engines have made their choice.
     const std::string framework = lower_case(row.text("framework"));

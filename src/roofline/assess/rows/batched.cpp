@@ -1,6 +1,7 @@
 // The absorbed projections around latent attention in decode, as DeepSeek V3 has them: one small product per head, of
 // the queries into the latent before the kernel, of the latent into values after it.
 #include "roofline/assess/measured.hpp"
+#include "roofline/predict/kernel_type.hpp"
 
 namespace roofline::assess {
 namespace {
@@ -27,6 +28,7 @@ std::string read(const RowContext& row, Measurement& into) {
     kernel.input_bytes = heads * kernel.rows * kernel.inner * bits(*type) / 8.0;
     kernel.output_bytes = 2.0 * heads * kernel.rows * kernel.cols;
     into.calls = {call_of(row.device, "batched_gemm", *type, kernel)};
+    into.fit_type = predict::type_on(row.device, into.type, *type);
     into.stack = lower_case(row.text("framework"));
     into.family = whole(heads);
     into.label =

@@ -1,5 +1,6 @@
 // Matrix products: y[m x n] = x[m x k] W, W in the format of the row.
 #include "roofline/assess/measured.hpp"
+#include "roofline/predict/kernel_type.hpp"
 
 namespace roofline::assess {
 namespace {
@@ -22,6 +23,7 @@ std::string read(const RowContext& row, Measurement& into) {
     kernel.cols = n;
     kernel.inner = k;
     into.calls = {call_of(row.device, "gemm", *type, kernel)};
+    into.fit_type = predict::type_on(row.device, into.type, *type);
     // Everyone calls the same library for bf16; narrower types differ in who quantises the activations, and how.
     into.stack = into.type == "bf16" ? std::string() : lower_case(row.text("framework"));
     into.family = whole(n) + "x" + whole(k);

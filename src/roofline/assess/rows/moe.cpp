@@ -6,6 +6,7 @@
 
 #include "roofline/assess/expert_load.hpp"
 #include "roofline/assess/measured.hpp"
+#include "roofline/predict/kernel_type.hpp"
 
 namespace roofline::assess {
 namespace {
@@ -145,7 +146,7 @@ std::string read(const RowContext& row, Measurement& into) {
     into.calls = {call_of(row.device, "expert_product", type->engine, gate_up),
                   call_of(row.device, "expert_product", type->engine, down)};
     into.stack = lower_case(row.text("framework")) + "/" + std::string(family);
-    into.fit_type = type->fit_type;
+    into.fit_type = predict::type_on(row.device, type->fit_type, type->engine);
     into.family = whole(hidden) + "x" + whole(inter) + "x" + whole(experts);
     into.label = whole(tokens) + " tokens, " + whole(hidden) + " x " + whole(inter) + ", " + whole(chosen) + " of " +
                  whole(experts) + " experts, tp " + whole(moe_tp) + ", ep " + whole(moe_ep) + ", " +
