@@ -135,6 +135,29 @@ TEST(MeasuredRows, ACacheOfEightBitsHalvesWhatStreams) {
     EXPECT_EQ(row.stack, "sglang") << "an engine has made its choice";
 }
 
+TEST(MeasuredRows, FlashAttention2HasAClassOfItsOwn) {
+    const auto class_on = [](const std::string& gpu, const std::string& software) {
+        return only(read(attention_header + gpu + ",attention_decode,bf16,bf16,2,1,8,4,2,16,90," + software + "\n"))
+            .calls.at(0)
+            .kernel_class->name;
+    };
+    EXPECT_EQ(class_on("h200-sxm", "pytorch,flash_attention_2"), "flash_decode");
+    EXPECT_EQ(class_on("a100-sxm-80gb", "vLLM,vllm_flash_attn"), "flash_decode");
+    EXPECT_EQ(class_on("h200-sxm", "vLLM,vllm_flash_attn"), "attention_decode") << "the third, on a Hopper";
+    EXPECT_EQ(class_on("arc-pro-b60", "vLLM,vllm_flash_attn"), "attention_decode") << "another vendor's kernel";
+}
+
+TEST(MeasuredRows, WhatTheDeviceCannotMultiplyIsUnpacked) {
+    const Measurement unpacked = only(read(gemm_header + gemm("a100-sxm-80gb", "fp8", "2,3,4", "5")));
+    EXPECT_EQ(unpacked.type, "fp8");
+    EXPECT_EQ(unpacked.fit_type, "fp8/bf16");
+    EXPECT_EQ(unpacked.calls.at(0).machine.peak, 312e12) << "as in bf16";
+    const Measurement four = only(read(gemm_header + gemm("h100-sxm", "nvfp4", "2,2,32", "5")));
+    EXPECT_EQ(four.fit_type, "nvfp4/bf16");
+    EXPECT_EQ(four.calls.at(0).type, DType::fp8) << "what stands in for the limit";
+    EXPECT_EQ(four.calls.at(0).machine.peak, 989.4e12) << "kernels multiply in bf16";
+}
+
 TEST(MeasuredRows, APromptSeesWhatIsBeforeItAndAnEncoderAll) {
     // 4 queries after 2 cached tokens see 3, 4, 5 and 6 keys: 18 pairs.
     const Measurement causal = only(read(attention_header + attention("attention_prefill", "bf16,", "1,4,6,2,1,8")));

@@ -10,26 +10,33 @@ using namespace kernel_times;
 
 TEST(AttentionDecode, StreamsItsCacheByHand) {
     const KernelClass& known = class_named("attention_decode");
-    // 64 MB of keys and values at half of 1 TB/s: 128 us; half of the ramp of 6 us; start-up 7 us. Blocks just fill the
-    // machine where the multiprocessors are unknown: nothing to combine. Queries and results, 2 MB at full speed: 2 us.
+    // 64 MB of keys and values at half of 1 TB/s: 128 us; half of the ramp of 6 us, as the cache holds as much;
+    // start-up 7 us. Blocks just fill the machine where the multiprocessors are unknown: nothing to combine. Queries
+    // and results, 2 MB at full speed: 2 us.
     Kernel kernel = attention({.sequences = 4, .heads = 32, .kv_heads = 8});
     kernel.weight_bytes = 64e6;
     kernel.input_bytes = kernel.output_bytes = 1e6;
-    const Values values = values_of(known, {{"startup", 7.0}, {"efficiency", 0.5}, {"ramp", 6.0}});
-    EXPECT_NEAR(known.seconds(kernel, {.bandwidth = 1e12}, values), 140e-6, 1e-12);
+    const Values values = values_of(known, {{"startup", 7.0}, {"efficiency", 0.5}, {"ramp", 6.0}, {"ragged", 0.0}});
+    EXPECT_NEAR(known.seconds(kernel, {.bandwidth = 1e12, .cache = 64e6}, values), 140e-6, 1e-12);
 }
 
 TEST(AttentionDecode, ABlockDrawsNoMoreThanItCanByHand) {
     const KernelClass& known = class_named("attention_decode");
     // One block of 1,000 keys of 512 bytes, too short to be cut: 512,000 bytes at twice its share of 1 TB/s over 100
     // multiprocessors, 20 GB/s, 25.6 us; its softmax 1,000 x 1 ns. All of the bandwidth would take half a microsecond.
+    // Where two blocks share a multiprocessor, its share is half of that: 51.2 us. 1,000 keys are no whole tiles: 1 us.
     Kernel kernel = attention({.sequences = 1, .keys = 1000, .heads = 8, .kv_heads = 1, .dim = 128});
     kernel.input_bytes = kernel.output_bytes = 0.0;
     const Machine machine = {.bandwidth = 1e12, .units = 100};
-    for (const double pairs : {0.0, 1.0}) {
-        const Values values = values_of(
-            known, {{"startup", 5.0}, {"ramp", 0.0}, {"chunk", 2000.0}, {"key", 1.0}, {"lone", 2.0}, {"pairs", pairs}});
-        EXPECT_NEAR(known.seconds(kernel, machine, values), 31.6e-6, 1e-12) << pairs;
+    for (const auto& [pairs, expected] : {std::pair{0.0, 31.6e-6}, std::pair{1.0, 57.2e-6}}) {
+        const Values values = values_of(known, {{"startup", 4.0},
+                                                {"ragged", 1.0},
+                                                {"ramp", 0.0},
+                                                {"chunk", 2000.0},
+                                                {"key", 1.0},
+                                                {"lone", 2.0},
+                                                {"pairs", pairs}});
+        EXPECT_NEAR(known.seconds(kernel, machine, values), expected, 1e-12) << pairs;
     }
 }
 
@@ -55,23 +62,82 @@ TEST(AttentionDecode, PaysForEachPartOfAContextByHand) {
 
 TEST(AttentionDecode, WaitsForALastWaveThatIsPartEmptyByHand) {
     const KernelClass& known = class_named("attention_decode");
-    // 12 whole contexts on 4 multiprocessors with two places each: a wave of 8 and one of 4. Narrow keys (256 bytes)
-    // are no faster in it, so two full waves are paid: 3.072 MB at 1 TB/s, 3.072 us x 16 / 12 = 4.096 us. Wide ones
-    // (512 bytes) are 1.4 times as fast: 6.144 us x (8 + 4 / 0.7) / 12. Start-up 5 us.
+    // 12 whole contexts on 4 multiprocessors with two places each: a wave of 8 and one of 4. 3.072 MB at 1 TB/s: 2.048
+    // us for the first, and 1.024 us for the rest if a block alone draws twice its share; else as long as the first.
+    // Start-up 5 us.
+    Kernel kernel = attention({.sequences = 12, .keys = 1000, .heads = 8, .kv_heads = 1, .dim = 64});
+    kernel.input_bytes = kernel.output_bytes = 0.0;
+    for (const auto& [lone, expected] : {std::pair{2.0, 8.072e-6}, std::pair{1.0, 9.096e-6}}) {
+        const Values values = values_of(known, {{"startup", 5.0},
+                                                {"ramp", 0.0},
+                                                {"efficiency", 1.0},
+                                                {"ragged", 0.0},
+                                                {"key", 0.0},
+                                                {"lone", lone},
+                                                {"pairs", 1.0}});
+        EXPECT_NEAR(known.seconds(kernel, {.bandwidth = 1e12, .units = 4}, values), expected, 1e-12) << lone;
+    }
+}
+
+// ---- FlashAttention 2
+
+TEST(FlashDecode, WholeContextsAreHeldBackByArithmeticByHand) {
+    const KernelClass& known = class_named("flash_decode");
+    // Eight contexts on four multiprocessors with two places each: one wave of whole ones. 1,000 keys are 16 tiles of
+    // 64 keys and 128 rows. A tile takes 4 x 64 x 128 x 128 flop on a quarter of 16.777216 Tflop/s, 1 us, and 2 us in
+    // company; its 32,768 bytes an eighth of 1 TB/s, 0.262144 us, which shows once. 5 + 16 x 2 + 0.262144 us.
+    Kernel kernel = attention({.sequences = 8, .keys = 1000, .heads = 8, .kv_heads = 1, .dim = 128});
+    kernel.input_bytes = kernel.output_bytes = 0.0;
+    const Values values = values_of(
+        known, {{"startup", 5.0}, {"ramp", 0.0}, {"efficiency", 1.0}, {"compute", 1.0}, {"row", 0.0}, {"lone", 2.0}});
+    const Machine machine = {.peak = 16.777216e12, .bandwidth = 1e12, .units = 4};
+    EXPECT_NEAR(known.seconds(kernel, machine, values), 37.262144e-6, 1e-12);
+    // Up to 128 heads that share keys fit one block of that kernel, as the padding has room for them.
+    kernel.heads = 71.0;
+    EXPECT_NEAR(known.seconds(kernel, machine, values), 37.262144e-6, 1e-12);
+}
+
+TEST(FlashDecode, PartsAreJoinedByHand) {
+    const KernelClass& known = class_named("flash_decode");
+    // One context of 1,024 keys is 8 tiles of 128 keys and 64 rows; eight places take one each. The softmax of a tile:
+    // 128 x 64 x 0.1 ns = 0.8192 us, and 65,536 bytes at an eighth of 1 TB/s, 0.524288 us, which shows too as there is
+    // no second tile. Joining: 2 us, 8 x 0.1 us, and 8 parts of 8 heads of 128 numbers of 4 bytes, written and read:
+    // 0.065536 us. Start-up 5 us.
+    Kernel kernel = attention({.sequences = 1, .keys = 1024, .heads = 8, .kv_heads = 1, .dim = 128});
+    kernel.input_bytes = kernel.output_bytes = 0.0;
     const Values values = values_of(known, {{"startup", 5.0},
                                             {"ramp", 0.0},
                                             {"efficiency", 1.0},
-                                            {"direct", 1.0},
-                                            {"key", 0.0},
-                                            {"lone", 8.0},
-                                            {"pairs", 1.0}});
-    const Machine machine = {.bandwidth = 1e12, .units = 4};
-    Kernel narrow = attention({.sequences = 12, .keys = 1000, .heads = 8, .kv_heads = 1, .dim = 64});
-    narrow.input_bytes = narrow.output_bytes = 0.0;
-    EXPECT_NEAR(known.seconds(narrow, machine, values), 9.096e-6, 1e-12);
-    Kernel wide = attention({.sequences = 12, .keys = 1000, .heads = 8, .kv_heads = 1, .dim = 128});
-    wide.input_bytes = wide.output_bytes = 0.0;
-    EXPECT_NEAR(known.seconds(wide, machine, values), (5.0 + 6.144 * (8.0 + 4.0 / 0.7) / 12.0) * 1e-6, 1e-12);
+                                            {"row", 0.1},
+                                            {"lone", 2.0},
+                                            {"combine", 2.0},
+                                            {"merge", 0.1}});
+    EXPECT_NEAR(known.seconds(kernel, {.bandwidth = 1e12, .units = 4}, values), 9.209024e-6, 1e-12);
+}
+
+TEST(FlashDecode, CutsContextsByTheKernelsOwnRule) {
+    const KernelClass& known = class_named("flash_decode");
+    const auto parts = [&](double sequences, double keys, double dim) {
+        const Kernel kernel = attention({.sequences = sequences, .keys = keys, .heads = 32, .kv_heads = 8, .dim = dim});
+        const auto with = [&](double merge) {
+            return known.seconds(kernel, large, values_of(known, {{"merge", merge}}));
+        };
+        return 1e6 * (with(1.0) - with(0.0));
+    };
+    // 264 places. 8 contexts of 64 tiles: 32 parts of 2 tiles fill 256 of them; 22 parts of 3 would fill 176, 67%, less
+    // than 85% of that. Of 256 tiles: 29 parts of 9 fill 232, 88%, which is enough; 26 of 10 fill 208, 79%, and are
+    // not.
+    EXPECT_NEAR(parts(1.0, 8192.0, 128.0), 32.0, 1e-6);
+    EXPECT_NEAR(parts(1.0, 32768.0, 128.0), 29.0, 1e-6);
+    // 32 contexts: 7 parts fill 224, 85%; eight 97%, and 85% of that is 82%.
+    EXPECT_NEAR(parts(4.0, 8192.0, 128.0), 7.0, 1e-6);
+    EXPECT_NEAR(parts(16.0, 8192.0, 128.0), 2.0, 1e-6);
+    // From four fifths of the places on, 212 contexts, none are cut.
+    EXPECT_GT(parts(26.0, 8192.0, 128.0), 1.0);
+    EXPECT_NEAR(parts(27.0, 8192.0, 128.0), 0.0, 1e-6);
+    // Narrow heads have tiles of 256 keys, wide ones of 64: no more parts than tiles.
+    EXPECT_NEAR(parts(1.0, 2048.0, 64.0), 8.0, 1e-6);
+    EXPECT_NEAR(parts(1.0, 2048.0, 256.0), 32.0, 1e-6);
 }
 
 TEST(MlaDecode, TakesTheFasterOfNarrowAndWideTilesByHand) {

@@ -100,7 +100,6 @@ TEST(Choose, SaysWhereTheConstantsAreFrom) {
     const Choice own = choose({on_device});
     EXPECT_EQ(own.source, "h200-sxm");
     EXPECT_TRUE(own.own);
-    EXPECT_EQ(own.rows, 100.0);
     EXPECT_EQ(own.kernel_class, &gemm());
     const Choice relative = choose({on_generation}, h100);
     EXPECT_EQ(relative.source, "hopper, transferred");
@@ -296,7 +295,6 @@ TEST(Choose, WithoutAnyFitTheStartValues) {
         const Choice choice = none.choose(*known, "bf16", {}, h200);
         EXPECT_EQ(choice.source, "assumed");
         EXPECT_FALSE(choice.own);
-        EXPECT_EQ(choice.rows, 0.0);
         EXPECT_EQ(choice.kernel_class, known);
         EXPECT_LT(choice.low, 1.0);
         EXPECT_GT(choice.high, 1.0);
@@ -477,6 +475,30 @@ TEST(Choose, ATypeThatIsDoneInTheSameWayBeforeAnotherMakeOfKernel) {
 }
 
 // ---- under a profile
+
+TEST(Execution, AClassThatDoesTheWorkInAnotherWayWhereTheKernelsAreOfThat) {
+    const KernelClass& general = *kernel_class("attention_decode");
+    const KernelClass& flash = *kernel_class("flash_decode");
+    ASSERT_EQ(flash.instead_of, general.name);
+    auto calibration = std::make_shared<Calibration>();
+    for (const auto& [known, stack, of] :
+         {std::tuple{&general, "cudnn", "h200-sxm"}, std::tuple{&flash, "fa2", "h200-sxm"},
+          std::tuple{&flash, "fa2", "h100-sxm"}}) {
+        Fitted fit = fitted({.stack = stack, .of = of});
+        fit.kernel_class = known;
+        calibration->add(fit);
+    }
+    Execution execution;
+    execution.calibration = calibration;
+    execution.profile.stacks = {"cudnn", "fa2"};
+    EXPECT_EQ(execution.choose(general, "bf16", h200).kernel_class, &general);
+    EXPECT_EQ(execution.choose(general, "bf16", h100).kernel_class, &flash);
+    execution.profile.stacks = {"fa2"};
+    EXPECT_EQ(execution.choose(general, "bf16", h200).kernel_class, &flash);
+    // Nothing is known: the general one.
+    EXPECT_EQ(execution.choose(general, "bf16", mi300).kernel_class, &general);
+    EXPECT_EQ(Execution{}.choose(general, "bf16", h200).kernel_class, &general);
+}
 
 TEST(Execution, TheProfilesOwnStepBeforeThatOfTheSoftwareItNames) {
     auto calibration = std::make_shared<Calibration>();

@@ -213,7 +213,8 @@ TEST(Expected, DecodingGrowsWithTheContext) {
             const Prepared prepared(lowered(model_name), device, execution_on(device));
             for (const double batch : {1.0, 32.0}) {
                 double before = 0.0;
-                for (double context = 16.0; context <= 65536.0; context *= 2.0) {
+                // In whole tiles: a context that is none takes some kernels longer than the next that is (E4).
+                for (double context = 64.0; context <= 65536.0; context *= 2.0) {
                     const double now = evaluate(prepared, model::decode_step(batch, context)).expected;
                     EXPECT_GE(now, before * (1.0 - tiny))
                         << model_name << " on " << device_name << ", batch " << batch << ", context " << context;

@@ -92,7 +92,7 @@ std::string stack_of(const std::string& backend, std::string_view class_name, st
 /// As the tables call their rows.
 std::string kind_of(const predict::KernelClass& known, const model::Operator& op) {
     if (known.name == "elementwise") return "elementwise:" + op.name.substr(op.name.rfind('.') + 1);
-    return std::string(known.name);
+    return std::string(known.instead_of.empty() ? known.name : known.instead_of);
 }
 
 std::string family_of(const predict::Kernel& kernel, const std::string& model, const std::string& name) {

@@ -202,7 +202,7 @@ Choice Calibration::choose(const KernelClass& kernel_class, std::string_view typ
     choice.high = best->high * margin;
     choice.source = source_of(*best, type, best_type > 0);
     choice.own = best->scope == Scope::device;
-    choice.rows = best->rows;
+    choice.distance = best_distance;
     return choice;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -42,7 +43,7 @@ struct Choice {
     double high = 1.0;
     std::string source;  // "h200-sxm", "hopper, transferred", "all devices, transferred", "assumed"
     bool own = false;    // measured on this very device
-    double rows = 0.0;
+    std::size_t distance = std::numeric_limits<std::size_t>::max();  // from what was asked for; the largest: assumed
 };
 
 class Calibration {

@@ -83,7 +83,13 @@ std::string kernel_type(const model::Operator& op, model::Phase phase, const Dev
 Choice Execution::choose(const KernelClass& kernel_class, std::string_view type, const Device& device) const {
     static const Calibration none;
     const Calibration& known = calibration ? *calibration : none;
-    return known.choose(kernel_class, type, profile.stacks, device);
+    Choice nearest = known.choose(kernel_class, type, profile.stacks, device);
+    for (const KernelClass* other : kernel_classes()) {
+        if (other->instead_of != kernel_class.name) continue;
+        Choice choice = known.choose(*other, type, profile.stacks, device);
+        if (choice.distance < nearest.distance) nearest = std::move(choice);
+    }
+    return nearest;
 }
 
 Choice Execution::choose_step(const Device& device) const {

@@ -20,6 +20,7 @@ struct Execution {
     Profile profile;
     std::shared_ptr<const Calibration> calibration;  // empty: every class starts from its assumed constants
 
+    /// Of the class, or of one that does its work in another way, where the profile's kernels are of that.
     Choice choose(const KernelClass& kernel_class, std::string_view type, const Device& device) const;
     /// What a whole step adds to its kernels belongs to the profile itself, then to the software it names.
     Choice choose_step(const Device& device) const;

@@ -7,6 +7,14 @@
 namespace roofline::assess {
 namespace {
 
+/// vLLM's own kernels for NVIDIA's older chips are FlashAttention 2 too, with keys and values in pages; Hopper has the
+/// third.
+bool is_flash_attention_2(const RowContext& row) {
+    if (row.text("kernel") == "flash_attention_2") return true;
+    return row.text("kernel") == "vllm_flash_attn" &&
+           (row.device.generation == "ampere" || row.device.generation == "ada");
+}
+
 std::string read(const RowContext& row, Measurement& into) {
     const double batch = row.size("batch");
     const double queries = row.size("q_len");

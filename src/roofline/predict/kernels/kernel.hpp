@@ -82,6 +82,7 @@ struct KernelClass {
     std::string_view formula;  // its number in docs/method.md
     std::span<const Constant> constants;
     double (*seconds)(const Kernel& kernel, const Machine& machine, std::span<const double> constants);
+    std::string_view instead_of = {};  // the class whose work it does in a way of its own; empty: nobody else's
 };
 
 inline constexpr std::size_t max_constants = 12;
