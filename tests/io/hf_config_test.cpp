@@ -159,6 +159,26 @@ TEST(HfConfig, AWholeWrittenByTransformersFiveDecidesWhetherTheHeadIsTied) {
     EXPECT_TRUE(tied({{"tie_word_embeddings", false}, {"transformers_version", "4.51.3"}}));
 }
 
+TEST(HfConfig, TheFirstFalconsHaveOtherNames) {
+    // tiiuae/falcon-40b as first published.
+    const Json refined = {{"model_type", "RefinedWeb"},
+                          {"hidden_size", 8192},
+                          {"n_layer", 60},
+                          {"n_head", 128},
+                          {"n_head_kv", 8},
+                          {"bias", false},
+                          {"vocab_size", 65024},
+                          {"alibi", false},
+                          {"tie_word_embeddings", true}};
+    Json renamed = {{"model_type", "falcon"},     {"hidden_size", 8192}, {"num_hidden_layers", 60},
+                    {"num_attention_heads", 128}, {"num_kv_heads", 8},   {"new_decoder_architecture", true},
+                    {"vocab_size", 65024}};
+    EXPECT_EQ(parameters(refined), parameters(renamed));
+    // Falcon 2 11B has one norm before both: 60 fewer here, each of 8,192 gains and biases.
+    renamed["num_ln_in_parallel_attn"] = 1;
+    EXPECT_EQ(parameters(refined) - parameters(renamed), 60.0 * 2.0 * 8192.0);
+}
+
 TEST(HfConfig, LayersWithExpertsMayBeListed) {
     // As transformers 5 writes GLM-4.7 Flash: first_k_dense_replace has gone, mlp_layer_types has come.
     const Json config = with(tiny(), {{"model_type", "qwen3_moe"},
