@@ -438,6 +438,12 @@ TEST(Mlx, ModulesMayDiffer) {
     // q and k in 4.5 bits, v in 6.5: all three are as wide.
     EXPECT_NEAR(model.types.of(1, Role::attention_qkv).file_bits.value_or(0.0), (4.5 + 4.5 + 6.5) / 3.0, 1e-12);
     EXPECT_FALSE(model.types.of(0, Role::attention_qkv).file_bits.has_value());
+    const HfModel fused = read(dense({{"quantization",
+                                       {{"group_size", 64},
+                                        {"bits", 4},
+                                        {"model.layers.0.self_attn.qkv_proj", {{"group_size", 64}, {"bits", 8}}}}}}));
+    EXPECT_EQ(format(fused, 0, Role::attention_qkv), "int8");
+    EXPECT_EQ(format(fused, 1, Role::attention_qkv), "int4");
 }
 
 TEST(Mlx, ATiedTableIsQuantisedOnce) {

@@ -223,6 +223,7 @@ std::optional<WeightType> mlx_qkv_type(const Quantisation& quantisation, std::si
         const auto* own = quantisation.listed.find(layer, module);
         return own != nullptr ? *own : quantisation.quantised;
     };
+    if (const auto* fused = quantisation.listed.find(layer, "self_attn.qkv_proj")) return *fused;
     const auto query = find("self_attn.q_proj");
     const auto key = find("self_attn.k_proj");
     const auto value = find("self_attn.v_proj");
