@@ -185,6 +185,27 @@ TEST(Unseen, ATrainingHasABackwardPassAndAnOptimizer) {
                             [](const Diagnosis& one) { return one.words.starts_with("train: the optimizer takes"); }));
 }
 
+// tests/fuzz/corpus/kineto/training.json: two steps of nine kernels of 4 us; here with their forward passes named,
+// which leaves out the optimizer: such ranges are no steps.
+TEST(Unseen, NamedPartsOfATrainingStepAreNoSteps) {
+    auto file = open_input(ROOFLINE_SOURCE_DIR "/tests/fuzz/corpus/kineto/training.json");
+    ASSERT_TRUE(file) << file.error().text;
+    auto text = file->rest();
+    ASSERT_TRUE(text) << text.error().text;
+    const std::string begin = "\"traceEvents\":[";
+    const std::size_t at = text->find(begin);
+    ASSERT_NE(at, std::string::npos);
+    text->insert(at + begin.size(),
+                 R"({"ph":"X","cat":"user_annotation","name":"forward","pid":1,"tid":1,"ts":0,"dur":55},)");
+    Input input = Input::from_memory("training.json", std::move(*text));
+    const auto analysis = analyze(input, {});
+    ASSERT_TRUE(analysis) << analysis.error().text;
+    EXPECT_EQ(steps_of(*analysis, "train"), 2.0);
+    ASSERT_EQ(analysis->steps.size(), 2U);
+    EXPECT_EQ(analysis->steps[0].kernels, 9.0);
+    EXPECT_EQ(analysis->steps[1].kernels, 9.0);
+}
+
 TEST(Unseen, AnEncoderWithoutWordsIsAStageOfItsOwn) {
     const Analysis analysis = analysis_of("whisper");
     const AccountStage* encode = stage_of(analysis, "encode");

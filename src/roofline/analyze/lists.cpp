@@ -105,7 +105,9 @@ void fill_empty_lists(Timeline& timeline) {
         for (Argument& argument : signature.arguments) {
             if (argument.type != "TensorList" || argument.is_list) continue;
             // One call for each type of parameter, so each has its share.
-            const double numbers = counts_steps(signature) ? 1.0 : all / static_cast<double>(parameters.size());
+            constexpr double most = 1e15;  // whatever a hostile file says
+            const double share = std::min(all / static_cast<double>(parameters.size()), most);
+            const double numbers = counts_steps(signature) ? 1.0 : share;
             argument.is_list = true;
             argument.type = type;
             argument.tensors.assign(1, {{static_cast<std::int64_t>(numbers)}, {}});

@@ -86,7 +86,7 @@ bool has(const std::string& text, std::string_view part) {
 std::string kind_of_name(std::string_view raw) {
     const std::string name = lower(raw);
     for (const char* foreign :
-         {"optimizer", "nccl", "compiledfx", "torch-compiled", "dataloader", "backward", "record_param"})
+         {"optimizer", "nccl", "compiledfx", "torch-compiled", "dataloader", "backward", "record_param", "fsdp::"})
         if (has(name, foreign)) return {};
     if (const auto scheduled = scheduled_in(name)) {
         if (scheduled->reading.requests == 0.0) return "decode";
@@ -219,6 +219,13 @@ class Search {
     bool by_annotation() {
         std::vector<Range> ranges = named_ranges(timeline_);
         if (ranges.empty() || items_.all.empty()) return false;
+        // Of a training, ranges that leave out what its optimizer did are parts of steps: "forward".
+        const bool leaves_out = std::all_of(ranges.begin(), ranges.end(), [&](const Range& range) {
+            return range.kind == "step" && std::none_of(optimizers_.begin(), optimizers_.end(), [&](const Range& call) {
+                       return call.begin >= range.begin && call.begin < range.end;
+                   });
+        });
+        if (!optimizers_.empty() && leaves_out) return false;
         std::vector<Step> found;
         for (const Range& range : ranges) {
             Step step;
@@ -450,6 +457,7 @@ class Search {
         double queries = 0.0;
         double rows = 0.0;
         std::optional<Product> scored;  // of two activations, before a softmax
+        bool sees_attention = false;    // as one operator
         for (const std::uint32_t i : step.items) {
             spool_room::breathe(i);
             const Item& item = items_.all[i];
@@ -458,6 +466,7 @@ class Search {
             const Effort* effort = items_.effort(item);
             if (effort == nullptr) continue;
             if (effort->attention) {
+                sees_attention = true;
                 step.batch = std::max(step.batch, effort->attention->batch);
                 queries = std::max(queries, effort->attention->queries);
                 step.context = std::max(step.context, effort->attention->keys);
@@ -465,8 +474,10 @@ class Search {
             if (rows == 0.0 && effort->product && effort->weights > 0.0 && effort->product->inner > 1.0)
                 rows = effort->product->rows;
             if (effort->product && effort->weights == 0.0) scored = effort->product;
-            if (piece(i).sort != Piece::Sort::softmax || queries > 0.0) continue;
+            if (piece(i).sort != Piece::Sort::softmax || sees_attention) continue;
+            const bool first = queries == 0.0;
             scores(item, step, queries);
+            if (!first) continue;
             if (queries > 0.0 || !scored || rows == 0.0) continue;
             // A softmax that was fused says less: [batch x heads] products of queries with keys stand before it.
             queries = scored->rows;
@@ -501,9 +512,11 @@ class Search {
         if (signature.arguments.empty() || signature.arguments[0].tensors.empty()) return;
         const auto& dims = signature.arguments[0].tensors[0].dims;
         if (dims.size() != 4) return;
+        if (queries > 0.0 && (step.batch != static_cast<double>(dims[0]) || queries != static_cast<double>(dims[2])))
+            return;
         step.batch = static_cast<double>(dims[0]);
         queries = static_cast<double>(dims[2]);
-        step.context = static_cast<double>(dims[3]);
+        step.context = std::max(step.context, static_cast<double>(dims[3]));  // windows see less than the rest
     }
 
     /// A step lasts until the next begins, for that is how long its tokens take; but a pause between two steps that the

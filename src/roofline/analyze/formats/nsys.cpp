@@ -113,7 +113,8 @@ class Processes {
     std::uint32_t id(Timeline& timeline, long long number, long long process) {
         if (number < 0) return none;
         if (!told_) process = 0;
-        const auto [place, fresh] = known_.try_emplace(process >> 24U, static_cast<std::int64_t>(known_.size()));
+        const auto [place, fresh] =
+            known_.try_emplace(process >> 24U, static_cast<std::int64_t>(known_.size() & 0xFFFFFU));
         return timeline.id_of((place->second << 40U) + (number & ((std::int64_t{1} << 40U) - 1)));
     }
 
