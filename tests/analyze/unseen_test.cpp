@@ -104,15 +104,18 @@ TEST(Unseen, AnOptimizersListsAreWhatTheBackwardPassMadeGradientsFor) {
     const double list = 4.0 * 38'206'464.0;
     double norm = 0.0;
     double moved = 0.0;
+    double squared = 0.0;
     for (const AccountStage& stage : analysis.by_operator) {
         for (const Record& record : stage.records) {
             const double bytes = record.work.at(Level::memory).value + record.work.at(Level::cache).value;
             if (record.name.starts_with("aten::_foreach_norm")) norm += bytes;
             if (record.name.starts_with("aten::_foreach_addcdiv_")) moved += bytes;
+            if (record.name.starts_with("aten::_foreach_addcmul_")) squared += bytes;
         }
     }
     EXPECT_EQ(norm, list);
-    EXPECT_EQ(moved, 4.0 * list);  // parameters += first / second: three read, one written
+    EXPECT_EQ(moved, 4.0 * list);    // parameters += first / second: three read, one written
+    EXPECT_EQ(squared, 3.0 * list);  // second += gradient x gradient: two read, one written
 }
 
 // 3 layers of 768 (12 heads of 64, 4 of keys and values, 2,048 wide), 20,011 words, 4 sequences of one token: 2 x 4

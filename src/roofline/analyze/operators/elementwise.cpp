@@ -67,7 +67,8 @@ void elementwise_operators(Formulas& table) {
     table["clamp_max"] = pointwise<1, 1>;
     table["minimum"] = pointwise<2, 1>;
     table["maximum"] = pointwise<2, 1>;
-    table["addcmul"] = pointwise<3, 2>;
+    // Optimizers add the square of a gradient in place: its two factors may be one tensor.
+    table["addcmul"] = [](const Call& c) { return elementwise(c, c.signature().name.ends_with('_') ? 2 : 3, 2.0); };
     table["addcdiv"] = pointwise<3, 2>;
     table["lerp"] = pointwise<2, 3>;
     table["where"] = pointwise<3, 1>;

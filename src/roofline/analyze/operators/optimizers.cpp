@@ -45,7 +45,9 @@ std::optional<Effort> over_lists(const Call& call, std::string_view name) {
     if (first.numbers == 0.0) return std::nullopt;
     double read = 0.0;
     double operands = 0.0;
-    for (std::size_t i = 0; i < call.signature().arguments.size(); ++i) {
+    // The square of a gradient: both factors are one list.
+    const std::size_t lists = name.starts_with("_foreach_addcmul") ? 2 : call.signature().arguments.size();
+    for (std::size_t i = 0; i < std::min(lists, call.signature().arguments.size()); ++i) {
         const Amount one = amount(call, i);
         read += one.bytes;
         operands += one.numbers >= first.numbers ? 1.0 : 0.0;
