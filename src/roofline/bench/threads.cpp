@@ -81,7 +81,13 @@ void Threads::run(std::int64_t chunks, const std::function<void(std::int64_t, in
     round_.fetch_add(1, std::memory_order_release);
     round_.notify_all();
     take(0);
-    while (busy_.load(std::memory_order_acquire) > 0) relax();
+    // Where others want the processors too, one that only waits would keep its own thread from being run there.
+    for (int spin = 0; busy_.load(std::memory_order_acquire) > 0; ++spin) {
+        if (spin < spins)
+            relax();
+        else
+            ::sched_yield();
+    }
 }
 
 void Threads::ranges(std::int64_t total, std::int64_t grain,
