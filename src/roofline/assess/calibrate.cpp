@@ -528,9 +528,9 @@ std::vector<Expected> expect_left_out(std::span<const Measurement> rows, LeftOut
         }
         const auto fitted = std::make_shared<const Calibration>(
             calibrate(others, by_device ? Judging::transfers_too : Judging::own_devices));
-        for (std::size_t i = 0; i < rows.size(); ++i) {
+        in_parallel(rows.size(), [&](std::size_t i) {
             if (folds[i] == fold) result[i] = expect(rows[i], fitted);
-        }
+        });
     }
     return result;
 }
