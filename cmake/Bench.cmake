@@ -14,3 +14,9 @@ if(benchmark_FOUND AND ROOFLINE_BENCH_SOURCES)
         add_dependencies(roofline_benchmarks roofline)
     endif()
 endif()
+
+# The closed form of serving held against its simulation: a program of its own, for its table and its worst cases.
+add_executable(roofline_agreement EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/bench/agreement/main.cpp")
+target_include_directories(roofline_agreement PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+target_link_libraries(roofline_agreement PRIVATE roofline_io roofline_decide roofline_serving roofline_predict
+                      roofline_model roofline_core roofline_options nlohmann_json::nlohmann_json fmt::fmt-header-only)
