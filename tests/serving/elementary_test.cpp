@@ -48,5 +48,13 @@ TEST(Random, WaitingTimesHaveTheirMean) {
     EXPECT_NEAR(sum / 20000, 3.0, 0.1);  // standard error 0.021
 }
 
+TEST(Elementary, TheNormalDistributionIsThatOfTables) {
+    EXPECT_DOUBLE_EQ(normal_below(0.0), 0.5);
+    EXPECT_NEAR(normal_below(1.0), 0.8413447460685429, 1e-14);
+    EXPECT_NEAR(normal_below(-1.96), 0.0249978951482204, 1e-14);
+    EXPECT_NEAR(normal_below(normal_quantile(0.2)), 0.2, 1e-14);
+    EXPECT_EQ(normal_below(-9.0), 0.0);
+}
+
 }  // namespace
 }  // namespace roofline::serving

@@ -104,5 +104,19 @@ TEST(Trace, ThatIsBrokenNamesFileLineFoundAndExpected) {
     EXPECT_EQ(text("1e999,5,1\n"), "t.csv:1: arrival is \"1e999\", expected seconds since the start, 0 to 1e9");
 }
 
+TEST(Mix, ALongTailIsNotCutOff) {
+    // Lognormal with cv 1: the mean of the squares is twice the square of the mean. Middles of 233 parts have 1.92 of
+    // it.
+    const Mix mix{.prompt = Lengths::lognormal(1000, 1.0), .output = Lengths::fixed(1), .trace = {}};
+    double mean = 0.0;
+    double square = 0.0;
+    for (const Share& share : mix.shares()) {
+        mean += share.weight * share.prompt;
+        square += share.weight * share.prompt * share.prompt;
+    }
+    EXPECT_NEAR(mean, 1000.0, 0.5);
+    EXPECT_NEAR(square / 1e6, 1.97, 0.01);
+}
+
 }  // namespace
 }  // namespace roofline::serving

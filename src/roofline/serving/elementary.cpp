@@ -55,6 +55,13 @@ double power(double base, double exponent) {
     return base > 0.0 ? exponential(exponent * natural_logarithm(base)) : 0.0;
 }
 
+double normal_below(double z) {
+    const double size = z < 0.0 ? -z : z;
+    if (size > 8.0) return z < 0.0 ? 0.0 : 1.0;
+    const double half = above_middle(size, inverse_sqrt_two_pi * exponential(-size * size / 2.0));
+    return z < 0.0 ? 0.5 - half : 0.5 + half;
+}
+
 double normal_quantile(double probability) {
     const bool upper = probability > 0.5;
     const double wanted = upper ? probability - 0.5 : 0.5 - probability;

@@ -9,6 +9,8 @@ double natural_logarithm(double x);  // x > 0
 double exponential(double x);
 double power(double base, double exponent);  // base >= 0
 
+/// The probability that a standard normal variable lies below z.
+double normal_below(double z);
 /// The z below which a standard normal variable lies with this probability, 0 < probability < 1.
 double normal_quantile(double probability);
 

@@ -81,6 +81,20 @@ double Lengths::quantile(double probability) const {
     return std::clamp(std::floor(value + 0.5), 1.0, longest);
 }
 
+double Lengths::mean_between(double low_probability, double high_probability) const {
+    const double middle = (low_probability + high_probability) / 2.0;
+    if (shape != Shape::lognormal || variation <= 0.0) return quantile(middle);
+    // Of tails as long as these the middle would miss too much. exp(s z) of a normal z weighs as one shifted by s.
+    const double deviation = std::sqrt(natural_logarithm(1.0 + variation * variation));
+    const auto below = [&](double probability) {
+        if (probability <= 0.0) return 0.0;
+        return probability >= 1.0 ? 1.0 : normal_below(normal_quantile(probability) - deviation);
+    };
+    const double value =
+        mean * (below(high_probability) - below(low_probability)) / (high_probability - low_probability);
+    return std::clamp(std::floor(value + 0.5), 1.0, longest);
+}
+
 Result<Lengths> parse_lengths(std::string_view text, std::string_view name) {
     for (const auto& [word, shape] : {std::pair{std::string_view("normal:"), Lengths::Shape::normal},
                                       std::pair{std::string_view("lognormal:"), Lengths::Shape::lognormal}}) {

@@ -33,6 +33,8 @@ struct Lengths {
         return {.shape = Shape::lognormal, .mean = mean, .variation = variation, .listed = {}};
     }
 
+    /// The mean length of requests between two such fractions: what a part of all requests is counted as.
+    double mean_between(double low_probability, double high_probability) const;
     /// The length that a fraction `probability` of requests does not exceed: a whole number, at least 1.
     double quantile(double probability) const;
 };
