@@ -64,6 +64,43 @@ TEST(Steady, ThePoolLimitsTheBatch) {
     EXPECT_NEAR(state.flow.output_tokens, 900.0, 1e-3);
 }
 
+TEST(Steady, WhatDoesNotFitLeavesMoreFreeThanHalfARequest) {
+    // Prompts of 100 or 300 bytes, alike often, that write nothing but their first token: E[h^2] / (2 E[h]) = 50,000 /
+    // 400 = 125 bytes are free on average of 10,101; one byte of each is its output. (10,101 - 125.5) / 201 = 49.6.
+    ConstantReplica replica;
+    replica.max_sequences = 256;
+    replica.pool_bytes = 10101;
+    Policy policy;
+    policy.admission = Admission::reserving;
+    const Mix mix{.prompt = *parse_lengths("100*1,300*1", "prompt"), .output = Lengths::fixed(1), .trace = {}};
+    EXPECT_NEAR(solve(replica, policy, mix, Load::saturated()).running, 49.6, 0.1);
+}
+
+TEST(Steady, AThirdRequestEntersWhileTheOthersAreYoung) {
+    // 1,000 + 101 tokens, a byte each, in 3,150 bytes: two others hold 2,000 to 2,202, and the third enters when they
+    // hold at most 2,150. Two uniform growths of 0 to 101 sum up to at most 150 in 1 - (52/101)^2 / 2 = 87% of cases.
+    ConstantReplica replica;
+    replica.max_sequences = 256;
+    replica.pool_bytes = 3150;
+    Policy policy;
+    policy.watermark = 0.0;
+    const Steady state = solve(replica, policy, fixed(1000, 102), Load::saturated());
+    EXPECT_EQ(state.limit, Limit::pool);
+    EXPECT_NEAR(state.running, 2.87, 0.05);
+}
+
+TEST(Steady, PromptsOfRequestsThatStayEquallyLongDoNotMeet) {
+    // Three at once, four steps of prompt and ten of writing each: nobody waits, so 3 x 10 / 14 write in a step.
+    ConstantReplica replica;
+    replica.max_sequences = 3;
+    replica.max_step_tokens = 503;
+    const Steady state = solve(replica, {}, fixed(2000, 11), Load::saturated());
+    EXPECT_NEAR(state.flow.decoding, 30.0 / 14.0, 0.02);
+    const auto outcome = simulate(replica, {}, fixed(2000, 11), Load::saturated());
+    ASSERT_TRUE(outcome);
+    EXPECT_NEAR(outcome->flow.decoding, 30.0 / 14.0, 0.1);
+}
+
 TEST(Steady, TheBudgetOfAStepLimitsLongPrompts) {
     // A request puts 1,000 prompt tokens and 9 written ones through steps of 500: 500 / 1,009 requests a step at most.
     ConstantReplica replica;
@@ -202,9 +239,9 @@ Comparison compare(std::uint64_t first, int count, int stages) {
 TEST(Steady, AgreesWithTheSimulationWhenSaturated) {
     const Comparison comparison = compare(1000, 120, 1);
     ASSERT_GT(comparison.errors.size(), 100U);
-    EXPECT_LT(comparison.at(0.5), 0.02);
-    EXPECT_LT(comparison.at(0.9), 0.06);
-    EXPECT_LT(comparison.at(1.0), 0.20);
+    EXPECT_LT(comparison.at(0.5), 0.015);
+    EXPECT_LT(comparison.at(0.9), 0.05);
+    EXPECT_LT(comparison.at(1.0), 0.15);
 }
 
 TEST(Steady, AgreesWithTheSimulationOfPipelines) {

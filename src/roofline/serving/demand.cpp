@@ -67,6 +67,8 @@ Result<Demand> demand_of(const Replica& replica, const Policy& policy, const Mix
         squares += weight * steps * (steps + (tokens.square - tokens.mean * tokens.mean) / (tokens.mean * tokens.mean));
         demand.prompt_bytes += weight * at_entry;
         demand.admitted_bytes += weight * at_entry;
+        demand.admitted_square += weight * at_entry * at_entry;
+        demand.wholes.push_back(whole);
         demand.growth_bytes += weight * (whole - at_entry);
         demand.whole_bytes += weight * (steps + 1.0) * whole;
         whole_squares += weight * (steps + 1.0) * whole * whole;

@@ -28,6 +28,8 @@ struct Demand {
     double decode_bytes = 0.0;      // held while writing, mean over such steps
     double growth_bytes = 0.0;      // between the end of the prompt and the end, mean over requests
     double admitted_bytes = 0.0;    // that admission asks for, mean over requests
+    double admitted_square = 0.0;   // and the mean of its square
+    std::vector<double> wholes;     // of each of the prompts: bytes at the end of its output
     double whole_bytes = 0.0;       // at the end of its output, mean over sequences that write
     double whole_variation = 0.0;
     bool alike = false;  // all requests

@@ -21,6 +21,8 @@ struct Pace {
     double clock = 0.0;      // > 0: the arrivals are those of this many seconds, and a longer step sees more of them
     double running = 0.0;
     Limit limit = Limit::pool;
+
+    bool operator==(const Pace&) const = default;
 };
 
 class Pacing {
@@ -46,12 +48,14 @@ class Pacing {
     void fill(Pace& pace, double arrivals) const;
     /// The arrivals at which slots or memory are used up, by bisection.
     void settle(Pace& pace, double slots, double memory) const;
-    /// S6: the part of the pool that is in use on average when the next request does not fit. Requests of one size use
-    /// it up to the last that fits; of many sizes, all but half a request.
-    double reserved_bytes(double room) const;
-    /// The same for an optimistic engine: all but half a prompt and the watermark, and never fewer requests than fit
-    /// at their full length.
-    double optimistic_bytes(double room) const;
+    /// S6: the part of the pool that is in use on average when the next request does not fit.
+    double bytes_in_use(double room) const;
+    /// What is free of it on average where requests are unlike: the head of the queue does not fit into that.
+    double mean_free_bytes() const;
+    /// What is free after an admission, less what is written until the next request ends, on average.
+    double drained_bytes(double top) const;
+    /// Requests of one size that are inside on average. `kept`: bytes that admission leaves free.
+    double alike_inside(double room, double kept) const;
     /// S9: what an optimistic engine computes twice, and how much it makes requests march in step.
     void recompute(Pace& pace, double pressure, double slots, double memory) const;
     /// Requests that were admitted together end together if their outputs are alike, and nothing pulls them apart.

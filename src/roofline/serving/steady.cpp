@@ -85,9 +85,9 @@ double size_of_a_place(const Case& the, const Steady& full) {
 
 /// S9: the same where few are served faster than many. The number of requests inside is a chain of births at the rate
 /// and deaths at the throughput of so many; who comes beyond the running set waits.
-double wait_in_line(const Case& the, double rate, double running, const Steady& full) {
+double wait_in_line(const Case& the, double rate, double running, const Steady& full, double most) {
     const double size = size_of_a_place(the, full);
-    const double places = std::max(1.0, std::floor(full.running / size + 0.5));
+    const double places = std::max(1.0, std::floor(most / size + 0.5));
     std::vector<std::pair<double, double>> known = {{0.0, 0.0}};  // requests inside, requests per second
     const double from = std::min(running / size, places);
     for (const double inside : {0.5 * from, 0.75 * from, from, from + 0.25 * (places - from),
@@ -137,8 +137,9 @@ PromptQueue prompts_before(const Case& the, double rate, const Pace& pace) {
     return {load, load / (1.0 - load) * second / (2.0 * first) * step};
 }
 
-/// S9: the time between steps and the requests that come meanwhile, each from the other.
-Steady arriving(const Case& the, double rate, const Load& load, const Steady& full) {
+/// S9: the time between steps and the requests that come meanwhile, each from the other. `most`: requests that find a
+/// place.
+Steady arriving(const Case& the, double rate, const Load& load, const Steady& full, double most) {
     const Demand& demand = the.demand;
     double time = 0.0;
     Pace pace = the.pacing.seen_by_one(0.0);
@@ -173,14 +174,14 @@ Steady arriving(const Case& the, double rate, const Load& load, const Steady& fu
     result.running = rate * residence;
     result.prompt_step_tokens = flow.steps > 0.0 ? rate * demand.fresh / flow.steps : 0.0;
     // The queue in front of the running set: nothing far from capacity, everything near it.
-    const double places = std::max(1.0, full.running / size_of_a_place(the, full));
+    const double places = std::max(1.0, most / size_of_a_place(the, full));
     const double uneven = ((load.poisson ? 1.0 : 0.0) + demand.decode_variation * demand.decode_variation) / 2.0;
     // What is left of a step under way; of those that compute prompts it is counted with the prompts.
     const double inside = std::max(0.0, flow.busy - before.load) * times.met / 2.0 + prompt;
     result.wait = uneven * wait_for_a_place(rate / full.capacity, places, residence);
     // To follow a pipeline for every number inside would take too long.
     if (result.wait > worth_a_chain * inside && places < longest_chain && the.replica.pipeline_stages == 1)
-        result.wait = uneven * wait_in_line(the, rate, result.running, full);
+        result.wait = uneven * wait_in_line(the, rate, result.running, full, most);
     result.ttft = the.policy.host_seconds_request + result.wait + inside;
     return result;
 }
@@ -199,11 +200,13 @@ Result<Steady> steady(const Replica& replica, const Policy& policy, const Mix& m
     const Case the{replica, policy, *demand, pacing, times};
     constexpr double infinity = std::numeric_limits<double>::infinity();
 
-    Steady full = closed(the, pacing.saturated(infinity));
+    const Pace most = pacing.saturated(infinity);
+    const Steady crowded = closed(the, most);
+    Steady full = crowded;
     full.capacity = full.flow.requests;
     complete(the, full);
     if (load.kind == Load::Kind::rate) {
-        Steady result = load.value < full.capacity ? arriving(the, load.value, load, full) : full;
+        Steady result = load.value < full.capacity ? arriving(the, load.value, load, full, most.slots) : full;
         complete(the, result);
         if (load.value >= full.capacity) {
             result.overloaded = true;
@@ -216,7 +219,8 @@ Result<Steady> steady(const Replica& replica, const Policy& policy, const Mix& m
         double inside = load.value;
         Steady result;
         for (int round = 0; round < 20; ++round) {
-            result = closed(the, pacing.saturated(std::max(inside, 1e-3)));
+            const Pace pace = pacing.saturated(std::max(inside, 1e-3));
+            result = pace == most ? crowded : closed(the, pace);  // more users than the replica takes
             const double before = inside;
             inside = std::max(1e-3, load.value - result.flow.requests * policy.host_seconds_request);
             if (std::abs(inside - before) <= 1e-6 * inside) break;
