@@ -247,9 +247,25 @@ TEST(Steady, AgreesWithTheSimulationWhenSaturated) {
 TEST(Steady, AgreesWithTheSimulationOfPipelines) {
     const Comparison comparison = compare(2000, 60, 4);
     ASSERT_GT(comparison.errors.size(), 50U);
-    EXPECT_LT(comparison.at(0.5), 0.03);
-    EXPECT_LT(comparison.at(0.9), 0.10);
-    EXPECT_LT(comparison.at(1.0), 0.20);
+    EXPECT_LT(comparison.at(0.5), 0.025);
+    EXPECT_LT(comparison.at(0.9), 0.08);
+    EXPECT_LT(comparison.at(1.0), 0.15);
+}
+
+TEST(Steady, StepsAtTheEndOfLongPromptsHoldUpThoseAtTheHead) {
+    // Every step is full of one prompt's tokens; they differ by what those look at. The longest of the eight under way
+    // sets the pace of all.
+    testing::RoofReplica replica;
+    replica.parameters = 1e9;
+    replica.token_bytes = 32768;
+    replica.overlaps = false;
+    replica.pipeline_stages = 8;
+    replica.max_sequences = 256;
+    replica.max_step_tokens = 512;
+    const Steady state = solve(replica, {}, fixed(2530, 24), Load::saturated());
+    const auto outcome = simulate(replica, {}, fixed(2530, 24), Load::saturated(), {.requests = 1500});
+    ASSERT_TRUE(outcome);
+    EXPECT_NEAR(state.flow.output_tokens / outcome->flow.output_tokens, 1.0, 0.02);
 }
 
 TEST(Steady, AgreesWithTheSimulationOfPipelinesWhoseRequestsAreAllAlike) {

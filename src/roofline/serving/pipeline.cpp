@@ -28,6 +28,7 @@ struct Cohort {
 
 struct Prompt {
     double left = 0.0;  // tokens
+    double past = 0.0;  // tokens before those
     std::uint32_t steps = 0;
     std::uint64_t since = 0;
     double admitted = 0.0;  // when
@@ -144,7 +145,8 @@ class Follower {
             land_first(now);
             flight = compose(now);
         }
-        const StepCost cost = table_.at(chunk_tokens_, static_cast<double>(taken_) * input_.samples);
+        const double looked_at = chunk_tokens_ > 0.0 ? chunk_pairs_ / chunk_tokens_ : 0.0;
+        const StepCost cost = table_.at(chunk_tokens_, looked_at, static_cast<double>(taken_) * input_.samples);
         flight.finish = stages_.pass(cost, now);
         dealing_.next();
         flow_.writing += static_cast<double>(taken_);
@@ -168,7 +170,7 @@ class Follower {
         ++step_;
         double budget = input_.budget;
         taken_ = 0;
-        chunk_tokens_ = 0.0;
+        chunk_tokens_ = chunk_pairs_ = 0.0;
         const std::size_t stages = input_.stages;
         std::size_t most = std::max<std::size_t>(1, (writers_ + stages - 1) / stages);
         most = std::min(most, static_cast<std::size_t>(budget / input_.step_tokens));
@@ -196,7 +198,7 @@ class Follower {
                 budget -= input_.step_tokens;
                 continue;
             }
-            begun_.push_back({request.fresh, steps, step_, now});
+            begun_.push_back({request.fresh, request.past, steps, step_, now});
             dealing_.enter(request.fresh, static_cast<double>(inside_));
         }
         while (!begun_.empty() && budget > 0.0 && dealing_.due() > 0.0) {
@@ -211,7 +213,9 @@ class Follower {
         double tokens = std::min({prompt.left, budget, dealing_.due()});
         if (prompt.left - tokens < rounding) tokens = prompt.left;
         dealing_.compute(tokens);
+        chunk_pairs_ += tokens * (prompt.past + tokens / 2.0);
         prompt.left -= tokens;
+        prompt.past += tokens;
         budget -= tokens;
         chunk_tokens_ += tokens;
         if (prompt.left > 0.0) return;
@@ -236,23 +240,32 @@ class Follower {
     std::size_t inside_ = 0;
     std::size_t taken_ = 0;  // writers of the step that is put together
     double chunk_tokens_ = 0.0;
+    double chunk_pairs_ = 0.0;  // with what they look at
     double prompts_ = 0.0;
     PipelineFlow flow_;
 };
 
 }  // namespace
 
-StepCost StepTable::at(double prompt_tokens, double decoding) const {
+StepCost StepTable::at(double prompt_tokens, double looked_at, double decoding) const {
     const double place = std::clamp(decoding / most_decoding, 0.0, 1.0) * static_cast<double>(counts - 1);
     const std::size_t below = std::min(static_cast<std::size_t>(place), counts - 2);
-    const double part = place - static_cast<double>(below);
-    const auto row = [&](std::size_t i) { return between(costs[i][below], costs[i][below + 1], part); };
+    const auto beside = [&](const ByDecoding& costs) {
+        return between(costs[below], costs[below + 1], place - static_cast<double>(below));
+    };
+    const auto row = [&](std::size_t i) {
+        const Row& of = rows[i];
+        if (!(of.far > of.near)) return beside(of.at_head);
+        return between(beside(of.at_head), beside(of.at_end),
+                       std::clamp((looked_at - of.near) / (of.far - of.near), 0.0, 1.0));
+    };
     // No prompt at all is a case of its own: engines run such steps differently.
-    if (prompt_tokens <= 0.0 || tokens.size() < 2) return row(0);
-    const auto above = std::lower_bound(tokens.begin() + 1, tokens.end(), prompt_tokens);
-    const auto upper = static_cast<std::size_t>(std::min(above, tokens.end() - 1) - tokens.begin());
+    if (prompt_tokens <= 0.0 || rows.size() < 2) return row(0);
+    const auto fewer = [](const Row& of, double tokens) { return of.tokens < tokens; };
+    const auto above = std::lower_bound(rows.begin() + 1, rows.end(), prompt_tokens, fewer);
+    const auto upper = static_cast<std::size_t>(std::min(above, rows.end() - 1) - rows.begin());
     if (upper == 1) return row(1);
-    const double share = (prompt_tokens - tokens[upper - 1]) / (tokens[upper] - tokens[upper - 1]);
+    const double share = (prompt_tokens - rows[upper - 1].tokens) / (rows[upper].tokens - rows[upper - 1].tokens);
     return between(row(upper - 1), row(upper), share);
 }
 

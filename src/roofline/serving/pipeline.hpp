@@ -11,19 +11,30 @@
 
 namespace roofline::serving {
 
-/// Costs of steps by their prompt tokens and decoding sequences; between the points linear.
+/// Costs of steps by their prompt tokens, by how far into their prompts those are, and by decoding sequences; between
+/// the points linear.
 struct StepTable {
-    static constexpr std::size_t counts = 3;          // of decoding sequences: none, half of the most, the most
-    std::vector<double> tokens;                       // of prompts, ascending from 0
-    double most_decoding = 1.0;                       // sequences
-    std::vector<std::array<StepCost, counts>> costs;  // one row for each number of tokens
+    static constexpr std::size_t counts = 3;  // of decoding sequences: none, half of the most, the most
+    using ByDecoding = std::array<StepCost, counts>;
+    struct Row {
+        double tokens = 0.0;
+        // What a token of them looks at on average, itself in the middle: at the head of prompts, at the end of the
+        // longest.
+        double near = 0.0;
+        double far = 0.0;
+        ByDecoding at_head{};
+        ByDecoding at_end{};
+    };
+    double most_decoding = 1.0;  // sequences
+    std::vector<Row> rows;       // by tokens, ascending from 0
 
-    StepCost at(double prompt_tokens, double decoding) const;
+    StepCost at(double prompt_tokens, double looked_at, double decoding) const;
 };
 
 struct PipelineRequest {
     double weight = 0.0;
     double fresh = 0.0;  // prompt tokens to compute
+    double past = 0.0;   // tokens in front of them that are cached
     double steps = 0.0;  // that it writes in after its prompt
 };
 

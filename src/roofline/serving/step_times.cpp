@@ -11,6 +11,25 @@
 namespace roofline::serving {
 namespace {
 
+/// S7: requests that come in one step, where they march. Every time they are all replaced, a crowd gains or loses one
+/// or two, so that it grows as the root of the time: this is what twenty generations make of them, many more than
+/// servers see before something pulls them apart.
+constexpr double crowd = 6.0;
+
+/// Of the requests inside: what a part of one must amount to for a pipeline to be followed once more.
+constexpr double worth_following = 0.01;
+
+PipelineFlow between(const PipelineFlow& a, const PipelineFlow& b, double part) {
+    const auto mixed = [part](double x, double y) { return x + part * (y - x); };
+    return {.interval = mixed(a.interval, b.interval),
+            .ended = mixed(a.ended, b.ended),
+            .writing = mixed(a.writing, b.writing),
+            .inside = mixed(a.inside, b.inside),
+            .prompt = mixed(a.prompt, b.prompt),
+            .flops = mixed(a.flops, b.flops),
+            .memory_bytes = mixed(a.memory_bytes, b.memory_bytes)};
+}
+
 void add(Times& sum, double weight, const Times& part) {
     sum.interval += weight * part.interval;
     sum.met += weight * part.met;
@@ -48,7 +67,7 @@ Times StepTimes::of(const Pace& pace) {
 
 std::pair<Times, Pace> StepTimes::in_line(const Pace& asked) {
     PipelineInput input{.stages = static_cast<std::size_t>(stages_),
-                        .slots = static_cast<std::size_t>(std::max(1.0, std::floor(asked.slots + 0.5))),
+                        .slots = static_cast<std::size_t>(std::max(1.0, asked.slots)),
                         .budget = replica_.max_step_tokens,
                         .step_tokens = tokens_of_a_writer(policy_),
                         .samples = policy_.samples,
@@ -57,8 +76,17 @@ std::pair<Times, Pace> StepTimes::in_line(const Pace& asked) {
     // What is computed twice is spread over all prompts.
     const double again = demand_.fresh > 0.0 ? asked.fresh / demand_.fresh : 1.0;
     for (std::size_t i = 0; i < demand_.prompts.size(); ++i)
-        input.requests.push_back({demand_.prompts[i].weight, demand_.prompts[i].tokens * again, demand_.steps[i]});
-    const PipelineFlow flow = follow(input, table(asked, static_cast<double>(input.slots)));
+        input.requests.push_back({.weight = demand_.prompts[i].weight,
+                                  .fresh = demand_.prompts[i].tokens * again,
+                                  .past = demand_.prompts[i].past,
+                                  .steps = demand_.steps[i]});
+    PipelineFlow flow = follow(input, table(asked, static_cast<double>(input.slots)));
+    // Memory that holds four and a half requests on average holds four in half of the steps and five in the others.
+    const double part = asked.slots - std::floor(asked.slots);
+    if (part > worth_following * asked.slots && asked.slots > 1.0) {
+        ++input.slots;
+        flow = between(flow, follow(input, table(asked, static_cast<double>(input.slots))), part);
+    }
     Pace pace = asked;
     pace.arrivals = flow.ended;
     pace.decoding = flow.writing * policy_.samples;
@@ -76,31 +104,45 @@ StepTable StepTimes::table(const Pace& pace, double slots) {
     StepTable result;
     result.most_decoding = std::max(1.0, std::ceil(slots / stages_)) * policy_.samples;
     const double most = demand_.fresh > 0.0 ? std::min(replica_.max_step_tokens, slots * pace.fresh + 1.0) : 0.0;
-    result.tokens = {0.0};
-    for (double tokens = 16.0; tokens < most; tokens *= 2.0) result.tokens.push_back(tokens);
-    if (most > 0.0) result.tokens.push_back(most);
-    Pace step = pace;
-    for (const double tokens : result.tokens) {
-        auto& row = result.costs.emplace_back();
+    double longest = 0.0;
+    for (const PromptSize& size : demand_.prompts) longest = std::max(longest, size.past + size.tokens);
+    result.rows.push_back({});
+    for (double tokens = 16.0; tokens < most; tokens *= 2.0) result.rows.push_back({.tokens = tokens});
+    if (most > 0.0) result.rows.push_back({.tokens = most});
+    for (StepTable::Row& row : result.rows) {
+        const double chunk = std::min(row.tokens, demand_.fresh);
+        row.near = chunk / 2.0;
+        row.far = std::max(row.near, longest - chunk / 2.0);
         for (std::size_t i = 0; i < StepTable::counts; ++i) {
             const double share = static_cast<double>(i) / static_cast<double>(StepTable::counts - 1);
-            step.decoding = share * result.most_decoding;
-            if (tokens == 0.0) step.decoding = std::max(step.decoding, std::min(1.0, result.most_decoding));
-            step.room = std::max(1.0, tokens);
-            row[i] = price(step, tokens);
+            double decoding = share * result.most_decoding;
+            if (row.tokens == 0.0) decoding = std::max(decoding, std::min(1.0, result.most_decoding));
+            row.at_head[i] = price(decoding, row.tokens, chunk, 0.0);
+            row.at_end[i] = row.tokens > 0.0 ? price(decoding, row.tokens, chunk, row.far - row.near) : row.at_head[i];
         }
     }
     return result;
 }
 
+StepCost StepTimes::price(double decoding, double tokens, double chunk, double past) {
+    plan_.clear();
+    if (tokens > 0.0) plan_.chunk(tokens / chunk, chunk, past, chunk / demand_.fresh);
+    add_writers(decoding);
+    return plan_.cost(replica_, policy_);
+}
+
 StepCost StepTimes::price(const Pace& pace, double tokens) {
     plan_.clear();
     if (tokens > 0.0) add_prompts(pace, tokens);
+    add_writers(pace.decoding);
+    return plan_.cost(replica_, policy_);
+}
+
+void StepTimes::add_writers(double decoding) {
     for (const Demand::Context& context : demand_.contexts) {
-        const double count = context.fraction * pace.decoding;
+        const double count = context.fraction * decoding;
         if (count > 0.0) plan_.decode(count, context.past);
     }
-    return plan_.cost(replica_, policy_);
 }
 
 void StepTimes::add_prompts(const Pace& pace, double tokens) {
@@ -120,7 +162,7 @@ void StepTimes::add_prompts(const Pace& pace, double tokens) {
 Times StepTimes::at_random(const Pace& pace) {
     BacklogInput input{.sizes = demand_.prompts,
                        .arrivals = demand_.fresh > 0.0 ? pace.arrivals * pace.fresh / demand_.fresh : 0.0,
-                       .sources = pace.slots,
+                       .sources = std::floor(pace.slots + 0.5),
                        .room = pace.room,
                        .by_the_clock = pace.clock > 0.0 && stages_ == 1.0,
                        .use = pace.use};
@@ -207,7 +249,7 @@ std::vector<StepCost> StepTimes::ladder(const Pace& pace, const BacklogGrid& gri
 
 Times StepTimes::together(const Pace& pace) {
     const double each = pace.arrivals * pace.fresh;  // prompt tokens per step
-    const double burst = std::clamp(pace.slots * pace.fresh, each, pace.room);
+    const double burst = std::clamp(std::min(pace.slots, crowd) * pace.fresh, each, pace.room);
     const double share = std::min(1.0, each / burst);
     const StepCost full = price(pace, burst);
     const StepCost empty = price(pace, 0.0);

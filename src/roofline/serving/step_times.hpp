@@ -37,6 +37,9 @@ class StepTimes {
     /// Prices for the steps of a pipeline with so many requests inside.
     StepTable table(const Pace& pace, double slots);
     StepCost price(const Pace& pace, double tokens);
+    /// The same with chunks of one length, all at one place of their prompts.
+    StepCost price(double decoding, double tokens, double chunk, double past);
+    void add_writers(double decoding);
     /// `tokens` prompt tokens of the mix: every size in proportion, long prompts in the middle of their way.
     void add_prompts(const Pace& pace, double tokens);
     /// Requests come and go at random: steps are as full as the chain says.
