@@ -60,6 +60,7 @@ TEST(Deployments, ThatAreImpossibleAreRefusedWithWhatWorks) {
     expect_refused(predict({"--overlap", "2"}), "a share from 0 to 1");
     expect_refused(predict({"--expert-imbalance", "0.5"}), "1 to 1000");
     expect_refused(predict({"--dispatch-dtype", "fp7"}), "--dispatch-dtype");
+    expect_refused(predict({"--expert-exchange", "carry"}), "expected gather or all-to-all");
 }
 
 TEST(Load, WhatIsSaidAboutRequestsIsNotLeftUnheard) {

@@ -161,5 +161,19 @@ TEST(Emit, SaysWhoGuessesAheadAndWhere) {
     EXPECT_EQ(emit("vllm", {dense()})->find("speculative"), std::string::npos);
 }
 
+TEST(Emit, NamesALibraryWhereTokensAreSentToTheirExperts) {
+    // Gathering is what engines do unless they are told.
+    Server server = spread();
+    server.deployment.exchange = model::ExpertExchange::gather;
+    for (const char* engine : {"vllm", "sglang", "trtllm"})
+        EXPECT_EQ(*emit(engine, {server}), *emit(engine, {spread()})) << engine;
+    server.deployment.exchange = model::ExpertExchange::all_to_all;
+    EXPECT_NE(emit("vllm", {server})->find("--all2all-backend deepep_low_latency"), std::string::npos);
+    EXPECT_NE(emit("sglang", {server})->find("--moe-a2a-backend deepep"), std::string::npos);
+    EXPECT_NE(emit("trtllm", {server})->find("moe_config:\n  backend: WIDEEP\n"), std::string::npos);
+    server.part = Part::prompts;
+    EXPECT_NE(emit("vllm", {server})->find("--all2all-backend deepep_high_throughput"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace roofline::decide

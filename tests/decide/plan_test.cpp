@@ -83,7 +83,8 @@ TEST(Plan, CutsOverAllDegreesAndSpreadsExpertsWhereThereAreAny) {
     EXPECT_EQ(dense, (std::set<std::string>{"one device", "TP2", "TP3", "TP4", "PP2", "TP2 x PP2", "PP3", "PP4"}));
     std::set<std::string> experts;
     for (const auto& way : ways_to_cut(device, 2, {.layers = 32, .experts = true})) experts.insert(describe(way));
-    EXPECT_EQ(experts, (std::set<std::string>{"one device", "TP2", "TP2, EP2", "attention DP2, EP2", "PP2"}));
+    EXPECT_EQ(experts, (std::set<std::string>{"one device", "TP2", "TP2, EP2", "attention DP2, EP2 (gather)",
+                                              "attention DP2, EP2 (all-to-all)", "PP2"}));
 }
 
 TEST(Plan, SharesSequencesThatAreLongEnough) {

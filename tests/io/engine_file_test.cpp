@@ -133,5 +133,19 @@ TEST(BuiltinEngines, AreAllReadableAndNamedLikeTheirFiles) {
     EXPECT_EQ(unknown.error().text, "no engine is called \"vlm\"; did you mean vllm?");
 }
 
+TEST(EngineFile, SaysHowTokensReachSpreadExperts) {
+    using model::ExpertExchange;
+    // As their documents say; TensorRT-LLM sends tokens where NVLink joins several nodes.
+    EXPECT_EQ(usual_exchange(*builtin_engine("vllm"), "h100-sxm"), ExpertExchange::gather);
+    EXPECT_EQ(usual_exchange(*builtin_engine("sglang"), "h100-sxm"), ExpertExchange::gather);
+    EXPECT_EQ(usual_exchange(*builtin_engine("trtllm"), "b200-sxm"), ExpertExchange::gather);
+    EXPECT_EQ(usual_exchange(*builtin_engine("trtllm"), "gb200"), ExpertExchange::all_to_all);
+    EXPECT_EQ(usual_exchange(*builtin_engine("none"), "h100-sxm"), std::nullopt);
+    EXPECT_EQ(problem_after([](Json& json) { json["experts"] = {{"exchange", "carry"}, {"source", "s"}}; }),
+              "toy.json: experts.exchange is \"carry\", expected one of gather, all-to-all");
+    EXPECT_EQ(problem_after([](Json& json) { json["experts"] = {{"exchange", "gather"}, {"source", "x"}}; }),
+              "toy.json: experts.source is \"x\", which the file's \"sources\" do not list");
+}
+
 }  // namespace
 }  // namespace roofline::io

@@ -154,6 +154,23 @@ TEST(Deployment, GroupsThatAttendApartShareTheirExperts) {
                 3 * 13.0 / 7 * 8192, 1e-6);
 }
 
+TEST(Deployment, TokensMayBeGatheredForSpreadExperts) {
+    // Every device ends up with the 3 tokens of all 4 groups, 8192 B each, and adds up sums of as many.
+    const Deployment spread{.groups = 4, .experts = 4, .exchange = ExpertExchange::gather};
+    const Lowered one = on_one_device(mixtral_8x7b(), spread);
+    EXPECT_EQ(find(one, "layers.ffn.dispatch"), nullptr);
+    for (const char* name : {"layers.ffn.gather_tokens", "layers.ffn.scatter_tokens"}) {
+        const Operator* found = find(one, name);
+        ASSERT_NE(found, nullptr) << name;
+        EXPECT_DOUBLE_EQ(value(found->message_bytes, one, decode_step(3, 10)), 12 * 8192.0);
+    }
+    // What is computed is the same: a token is worked on where its experts are.
+    const Lowered sent = on_one_device(mixtral_8x7b(), {.groups = 4, .experts = 4});
+    EXPECT_EQ(value(find(one, "layers.ffn.experts.down")->flops, one, decode_step(3, 10)),
+              value(find(sent, "layers.ffn.experts.down")->flops, sent, decode_step(3, 10)));
+    EXPECT_EQ(describe(spread), "attention DP4, EP4 (gather)");
+}
+
 TEST(Deployment, ImbalanceMakesTheBusiestDeviceWorkMore) {
     const Deployment even{.groups = 4, .experts = 4};
     Deployment uneven = even;

@@ -47,6 +47,11 @@ void DeploymentOptions::add_to(Form& form) {
         .shows_default()
         .of_type("X");
     number("--redundant-experts", redundant, "Copies of busy experts, in all").shows_default();
+    form.text("--expert-exchange", exchange,
+              "How tokens of attention groups reach spread experts: gather (every token on every device) or all-to-all "
+              "(each where its experts are); default: as the engine does, without one all-to-all")
+        .in(group)
+        .of_type("WAY");
     form.text("--dispatch-dtype", dispatch, "In what tokens travel to experts, e.g. fp8 (default: as they are)")
         .in(group)
         .of_type("TYPE");
@@ -104,6 +109,12 @@ Result<model::Deployment> DeploymentOptions::load(const Device& device) const {
             return fail(fmt::format("--dispatch-dtype: found \"{}\", expected fp8 or bf16", io::printable(dispatch)));
         result.dispatch = *type;
     }
+    for (const auto way : {model::ExpertExchange::gather, model::ExpertExchange::all_to_all}) {
+        if (exchange == model::name(way)) result.exchange = way;
+    }
+    if (!exchange.empty() && !result.exchange)
+        return fail(
+            fmt::format("--expert-exchange: found \"{}\", expected gather or all-to-all", io::printable(exchange)));
     for (const auto& [option, text, target] : {std::tuple{"--overlap", &overlap, &result.overlap},
                                                std::tuple{"--offload-weights", &host_weights, &result.host_weights},
                                                std::tuple{"--offload-kv", &host_kv, &result.host_kv}}) {

@@ -21,6 +21,7 @@ struct DeploymentOptions {
     std::string imbalance = "1";
     std::string redundant = "0";
     std::string dispatch;
+    std::string exchange;
     std::string overlap = "0";
     std::string host_weights = "0";
     std::string host_kv = "0";

@@ -117,7 +117,16 @@ std::vector<model::Deployment> ways_to_cut(const Device& device, double count, c
             if (what.experts) {
                 for (const double groups : degrees(left)) {
                     if (tensor * groups == 1.0) continue;
-                    add({.tensor = tensor, .groups = groups, .experts = tensor * groups, .pipeline = pipeline});
+                    model::Deployment way{
+                        .tensor = tensor, .groups = groups, .experts = tensor * groups, .pipeline = pipeline};
+                    if (!way.exchanges_tokens()) {
+                        add(way);
+                        continue;
+                    }
+                    for (const auto exchange : {model::ExpertExchange::gather, model::ExpertExchange::all_to_all}) {
+                        way.exchange = exchange;
+                        add(way);
+                    }
                 }
             }
             for (const double context : degrees(std::min(left, std::floor(what.tokens / least_shared_tokens)))) {

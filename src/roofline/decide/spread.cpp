@@ -14,6 +14,8 @@ std::string deployment_flags(const model::Deployment& deployment) {
     add("--dp", deployment.groups * deployment.replicas);
     add("--cp", deployment.context);
     add("--ep", deployment.experts);
+    if (deployment.exchanges_tokens() && deployment.exchange)
+        flags += fmt::format(" --expert-exchange {}", model::name(*deployment.exchange));
     if (deployment.sequence_parallel) flags += " --sequence-parallel";
     if (deployment.two_batches) flags += " --two-batch-overlap";
     return flags.empty() ? "--tp 1" : flags;

@@ -79,9 +79,7 @@ class Reader {
         }
         figure.source = fields.text("source");
         figure.note = fields.text_or("note", "");
-        if (!rules_.sources.contains(figure.source))
-            fields.complain(
-                "source", fmt::format("is \"{}\", which the file's \"sources\" do not list", printable(figure.source)));
+        listed(fields, figure.source);
         return figure;
     }
 
@@ -193,7 +191,30 @@ class Reader {
         }
     }
 
+    void experts(Fields& file) {
+        if (!file.has("experts")) return;
+        Fields fields = file.child("experts");
+        allow(fields, {"exchange", "except", "source", "note"});
+        static const std::array ways = {
+            std::pair{model::name(model::ExpertExchange::gather), model::ExpertExchange::gather},
+            std::pair{model::name(model::ExpertExchange::all_to_all), model::ExpertExchange::all_to_all},
+        };
+        EngineRules::Exchange exchange;
+        exchange.way = choice(fields, "exchange", ways);
+        if (fields.has("except")) exchange.except = fields.texts("except");
+        exchange.source = fields.text("source");
+        exchange.note = fields.text_or("note", "");
+        listed(fields, exchange.source);
+        rules_.exchange = std::move(exchange);
+    }
+
   private:
+    void listed(Fields& fields, const std::string& source) {
+        if (!rules_.sources.contains(source))
+            fields.complain("source",
+                            fmt::format("is \"{}\", which the file's \"sources\" do not list", printable(source)));
+    }
+
     EngineRules& rules_;
 };
 
@@ -208,7 +229,7 @@ Result<EngineRules> read_engine(std::string_view text, std::string_view file) {
     if (schema != "roofline.engine/1")
         fields.complain("schema", fmt::format("is \"{}\", expected \"roofline.engine/1\"", printable(schema)));
     allow(fields, {"schema", "name", "title", "versions", "reserves", "fraction", "steps", "overhead", "activations",
-                   "cache", "sources"});
+                   "cache", "experts", "sources"});
     EngineRules rules;
     Reader reader(rules);
     reader.sources(fields);
@@ -220,6 +241,7 @@ Result<EngineRules> read_engine(std::string_view text, std::string_view file) {
     reader.steps(fields);
     reader.overhead(fields);
     reader.cache(fields);
+    reader.experts(fields);
     if (problem) return std::unexpected(*problem);
     return rules;
 }

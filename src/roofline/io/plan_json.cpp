@@ -21,6 +21,7 @@ void write_fleet(JsonText& json, const Fleet& fleet, const PlanQuestion& questio
     json.add("context_parallel", whole(cut.context));
     json.add("attention_groups", whole(cut.groups));
     json.add("expert_parallel", whole(cut.experts));
+    if (cut.exchange) json.add("expert_exchange", model::name(*cut.exchange));
     json.add("weight_dtype", fleet.weight_types);
     json.add("kv_cache_dtype", fleet.kv_type);
     json.add("max_sequences", whole(fleet.batch));

@@ -156,6 +156,7 @@ void write_question(JsonText& json, const predict::Scenario& scenario, const pre
         json.add("context_parallel", static_cast<long long>(spread.context));
         json.add("expert_parallel", static_cast<long long>(spread.experts));
         json.add("attention_groups", static_cast<long long>(spread.groups));
+        if (spread.exchange) json.add("expert_exchange", model::name(*spread.exchange));
         json.add("replicas", static_cast<long long>(spread.replicas));
     });
 }

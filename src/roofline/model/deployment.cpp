@@ -38,6 +38,10 @@ constexpr double most_ranks_listed = 128.0;
 
 }  // namespace
 
+std::string_view name(ExpertExchange exchange) {
+    return exchange == ExpertExchange::gather ? "gather" : "all-to-all";
+}
+
 RankGroup Deployment::group_of(double ranks, double stride) const {
     if (node <= 0.0 || ranks <= 1.0) return {ranks, 1.0};
     const double here = std::min(ranks, std::max(1.0, std::floor(node / stride)));
@@ -61,6 +65,8 @@ std::string describe(const Deployment& deployment) {
     add("PP", deployment.pipeline);
     add("replicas ", deployment.replicas);
     if (deployment.experts > 1.0) text += (text.empty() ? "EP" : ", EP") + whole_number(deployment.experts);
+    if (deployment.exchanges_tokens() && deployment.exchange)
+        text += " (" + std::string(name(*deployment.exchange)) + ")";
     return text.empty() ? "one device" : text;
 }
 

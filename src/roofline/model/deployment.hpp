@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "roofline/core/collective.hpp"
@@ -15,6 +16,11 @@
 #include "roofline/model/architecture.hpp"
 
 namespace roofline::model {
+
+/// How tokens of groups that attend apart come to experts that are spread over devices: each to the devices that hold
+/// its experts, or all to all devices, each of which works on those that chose its experts.
+enum class ExpertExchange { all_to_all, gather };
+std::string_view name(ExpertExchange exchange);
 
 struct Deployment {
     double tensor = 1.0;    // devices that share every head, matrix and vocabulary row
@@ -25,20 +31,22 @@ struct Deployment {
     double replicas = 1.0;  // copies of all of that, which share nothing
     double node = 0.0;      // devices in a node; 0: one node holds them all
 
-    bool sequence_parallel = false;      // norms and sums are split by tokens over the tensor ranks
-    double imbalance = 1.0;              // tokens of the busiest expert rank over the mean
-    double redundant_experts = 0.0;      // copies of busy experts, in all
-    std::optional<DType> dispatch = {};  // in what tokens travel to experts; empty: as they are
-    double overlap = 0.0;                // share of communication that hides behind computing
-    bool two_batches = false;            // half a batch computes while the other half communicates
-    double host_weights = 0.0;           // share of the weights that stays in the host's memory
-    double host_kv = 0.0;                // share of the cache that does
+    bool sequence_parallel = false;               // norms and sums are split by tokens over the tensor ranks
+    double imbalance = 1.0;                       // tokens of the busiest expert rank over the mean
+    double redundant_experts = 0.0;               // copies of busy experts, in all
+    std::optional<DType> dispatch = {};           // in what tokens travel to experts; empty: as they are
+    std::optional<ExpertExchange> exchange = {};  // empty: as the engine does; without one, all to all
+    double overlap = 0.0;                         // share of communication that hides behind computing
+    bool two_batches = false;                     // half a batch computes while the other half communicates
+    double host_weights = 0.0;                    // share of the weights that stays in the host's memory
+    double host_kv = 0.0;                         // share of the cache that does
 
     double stage_devices() const { return tensor * context * groups; }
     double replica_devices() const { return stage_devices() * pipeline; }
     double devices() const { return replica_devices() * replicas; }
     double expert_ranks() const { return tensor * groups; }
     double expert_cut() const { return expert_ranks() / experts; }  // devices that share one expert
+    bool exchanges_tokens() const { return groups > 1.0 && experts > 1.0 && expert_cut() == 1.0; }
     bool single() const { return replica_devices() == 1.0; }
 
     /// `ranks` devices numbered `stride` apart.
@@ -52,7 +60,7 @@ struct Deployment {
     bool operator==(const Deployment&) const = default;
 };
 
-/// "TP4 x PP2", "DP8 + EP8"; "one device".
+/// "TP4 x PP2", "attention DP8, EP8 (gather)"; "one device".
 std::string describe(const Deployment& deployment);
 
 /// Layers [first, last) of a pipeline stage.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "roofline/core/device.hpp"
+#include "roofline/model/deployment.hpp"
 
 namespace roofline::predict {
 
@@ -76,8 +77,20 @@ struct EngineRules {
         window_ratio;  // tokens of a windowed pool per token of the full one; empty: as one sequence needs
     std::optional<Figure> state_ratio;  // bytes of the pool of states per byte of the others; empty: likewise
 
+    /// F37: how it brings tokens to spread experts unless it is told.
+    struct Exchange {
+        model::ExpertExchange way = model::ExpertExchange::all_to_all;
+        std::vector<std::string> except;  // devices whose name begins so: the other way
+        std::string source;
+        std::string note;
+    };
+    std::optional<Exchange> exchange;
+
     std::map<std::string, Source> sources;
 };
+
+/// The engine's own way on a device; empty: it does not say.
+std::optional<model::ExpertExchange> usual_exchange(const EngineRules& rules, std::string_view device);
 
 /// What is asked of an engine's memory. What is not said is the engine's default.
 struct MemoryOptions {

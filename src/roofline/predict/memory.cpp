@@ -9,12 +9,15 @@
 namespace roofline::predict {
 namespace {
 
+bool is_one_of(std::string_view device, const std::vector<std::string>& prefixes) {
+    return std::any_of(prefixes.begin(), prefixes.end(),
+                       [&](const std::string& prefix) { return device.starts_with(prefix); });
+}
+
 /// The line of the engine's defaults that holds on this device.
 const EngineRules::Step* default_step(const EngineRules& rules, const Device& device, double memory) {
     for (const EngineRules::Step& step : rules.steps) {
-        const bool excepted = std::any_of(step.except.begin(), step.except.end(),
-                                          [&](const std::string& prefix) { return device.name.starts_with(prefix); });
-        if (memory >= step.from.value && !excepted) return &step;
+        if (memory >= step.from.value && !is_one_of(device.name, step.except)) return &step;
     }
     return nullptr;
 }
@@ -118,6 +121,13 @@ void count_tokens(EngineMemory& memory, const EngineRules& rules) {
 }
 
 }  // namespace
+
+std::optional<model::ExpertExchange> usual_exchange(const EngineRules& rules, std::string_view device) {
+    using model::ExpertExchange;
+    if (!rules.exchange) return std::nullopt;
+    const bool gathers = (rules.exchange->way == ExpertExchange::gather) != is_one_of(device, rules.exchange->except);
+    return gathers ? ExpertExchange::gather : ExpertExchange::all_to_all;
+}
 
 double allocated_bytes(const model::Lowered& lowered, const MemoryOptions& options, double context) {
     const double block = options.block_tokens.value_or(options.rules.block.value);

@@ -34,6 +34,13 @@ bool alike(const model::Lowered& a, const model::Lowered& b) {
                       });
 }
 
+model::Deployment as_run(const Setup& setup, model::Deployment deployment) {
+    if (deployment.exchanges_tokens() && !deployment.exchange)
+        deployment.exchange = (setup.memory ? usual_exchange(setup.memory->rules, setup.device.name) : std::nullopt)
+                                  .value_or(model::ExpertExchange::all_to_all);
+    return deployment;
+}
+
 /// A model as one device of a deployment holds it: whole, or layers of it.
 struct RankModel {
     model::Architecture architecture;
@@ -50,7 +57,7 @@ struct RankModel {
 
 Result<RankModel> cut(const Setup& setup, const model::TypePlan& types, const model::Deployment& deployment) {
     RankModel rank{*setup.architecture, types, setup.lowering};
-    rank.options.deployment = deployment;
+    rank.options.deployment = as_run(setup, deployment);
     if (deployment == model::Deployment{}) return rank;
     auto architecture = model::on_rank(*setup.architecture, deployment);
     if (!architecture) return std::unexpected(architecture.error());
@@ -112,6 +119,10 @@ void lower_stages(const OnDevice& device, Scenario& scenario) {
 
 }  // namespace
 
+model::Deployment deployment_as_run(const Setup& setup) {
+    return as_run(setup, setup.deployment());
+}
+
 model::TypePlan plan_types(const Setup& setup) {
     return plan_types(setup, setup.types);
 }
@@ -157,7 +168,7 @@ Setup draft_of(const Setup& setup) {
 
 Result<Scenario> realise(const Setup& setup) {
     const model::TypePlan plan = plan_types(setup);
-    const model::Deployment& deployment = setup.deployment();
+    const model::Deployment deployment = deployment_as_run(setup);
     Scenario scenario;
     scenario.model_name = setup.model_name;
     scenario.model_title = setup.model_title;

@@ -49,6 +49,9 @@ struct Setup {
 model::TypePlan plan_types(const Setup& setup);
 model::TypePlan plan_types(const Setup& setup, const TypeChoice& choice);
 
+/// The deployment as it will be run: what was not said of it is the engine's default.
+model::Deployment deployment_as_run(const Setup& setup);
+
 /// The draft by itself: on the same devices, cut in the same way, for the same sequences.
 Setup draft_of(const Setup& setup);
 

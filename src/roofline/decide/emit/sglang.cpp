@@ -30,6 +30,8 @@ Result<std::string> sglang_emit(const std::vector<Server>& servers) {
             words.insert(words.end(), {"--enable-prefill-cp", "--cp-strategy", "zigzag"});
         }
         if (deployment.experts > 1.0) number("--ep-size", deployment.experts);
+        if (deployment.exchanges_tokens() && deployment.exchange == model::ExpertExchange::all_to_all)
+            words.insert(words.end(), {"--moe-a2a-backend", "deepep"});
         number("--max-running-requests", server.sequences);
         number("--chunked-prefill-size", server.step_tokens * deployment.groups);
         if (server.part == Part::whole) words.emplace_back("--enable-mixed-chunk");

@@ -24,6 +24,8 @@ Result<std::string> trtllm_emit(const std::vector<Server>& servers) {
             text += fmt::format("# MODEL must be a checkpoint in {}\n", server.weights);
         text += fmt::format("cat > {} <<'END'\nenable_chunked_prefill: true\n", options);
         if (grouped) text += "enable_attention_dp: true\n";
+        if (deployment.exchanges_tokens() && deployment.exchange == model::ExpertExchange::all_to_all)
+            text += "moe_config:\n  backend: WIDEEP\n";
         text += fmt::format("kv_cache_config:\n  free_gpu_memory_fraction: {:g}\n", server.utilisation);
         if (server.kv.starts_with("fp8")) text += "  dtype: fp8\n";
         if (server.drafted > 0.0 && server.draft.empty()) {

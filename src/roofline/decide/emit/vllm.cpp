@@ -24,6 +24,11 @@ Result<std::string> vllm_emit(const std::vector<Server>& servers) {
         if (deployment.context > 1.0) number("--prefill-context-parallel-size", deployment.context);
         if (ranks > 1.0) number("--data-parallel-size", ranks);
         if (deployment.experts > 1.0) words.emplace_back("--enable-expert-parallel");
+        if (deployment.exchanges_tokens() && deployment.exchange == model::ExpertExchange::all_to_all) {
+            // Gathering is the default. Of the two kinds of DeepEP one is for long steps and runs without graphs.
+            words.insert(words.end(), {"--all2all-backend",
+                                       server.part == Part::prompts ? "deepep_high_throughput" : "deepep_low_latency"});
+        }
         number("--max-num-seqs", server.sequences_of_a_group());
         number("--max-num-batched-tokens", server.step_tokens);
         number("--max-model-len", server.longest);

@@ -19,14 +19,14 @@ double destinations(const MoeShape& s, double ranks) {
     return ranks * (1.0 - elsewhere);
 }
 
-/// Groups that attend apart bring their tokens to where the experts are. Whole experts: each token goes to the devices
-/// that hold its experts, and their sums come back. Experts that are cut: everybody gets every token.
+/// Groups that attend apart bring their tokens to where the experts are. All to all: each token goes to the devices
+/// that hold its experts, and their sums come back. Gathered, or where experts are cut: everybody gets every token.
 void send_tokens(Lowering& to, const MoeShape& s, double inner, bool there) {
     const Deployment& spread = to.deployment();
     if (spread.groups <= 1.0) return;
-    const bool cut = spread.expert_cut() > 1.0;
+    const bool everybody = spread.expert_cut() > 1.0 || spread.exchange == ExpertExchange::gather;
     const double bytes = there && spread.dispatch ? inner * bits(*spread.dispatch) / 8.0 : to.stream_bytes(inner);
-    if (cut) {
+    if (everybody) {
         to.communicate(there ? "gather_tokens" : "scatter_tokens",
                        there ? Collective::all_gather : Collective::reduce_scatter, spread.expert_group(),
                        bytes * spread.groups, to.tokens());
