@@ -29,4 +29,17 @@ Result<std::string> spread(Candidate& candidate, model::Deployment deployment, d
     return deployment_flags(deployment);
 }
 
+std::vector<Variant> doubled(const Question& question, double now, const char* name,
+                             Variant (*with)(double degree, const Surroundings& around)) {
+    const double others = question.asked.setup.deployment().devices() / now;
+    std::vector<Variant> result;
+    for (double degree = 1.0; degree * others <= question.around.most_devices; degree *= 2.0) {
+        if (degree != now) result.push_back(with(degree, question.around));
+    }
+    if (result.empty())
+        result.push_back(not_here(name, fmt::format("all of the {:g} devices that are there are in use (--devices)",
+                                                    question.around.most_devices)));
+    return result;
+}
+
 }  // namespace roofline::decide

@@ -22,18 +22,7 @@ Variant in_stages(double stages, const Surroundings& around) {
 }
 
 std::vector<Variant> variants(const Question& question) {
-    const model::Deployment& now = question.asked.setup.deployment();
-    std::vector<Variant> result;
-    double stages = 1.0;
-    while (stages * now.devices() / now.pipeline <= question.around.most_devices) {
-        if (stages != now.pipeline) result.push_back(in_stages(stages, question.around));
-        stages *= 2.0;
-    }
-    if (result.empty())
-        result.push_back(
-            not_here("pipeline stages", fmt::format("all of the {:g} devices that are there are in use (--devices)",
-                                                    question.around.most_devices)));
-    return result;
+    return doubled(question, question.asked.setup.deployment().pipeline, "pipeline stages", in_stages);
 }
 
 }  // namespace

@@ -22,18 +22,7 @@ Variant over(double devices, const Surroundings& around) {
 }
 
 std::vector<Variant> variants(const Question& question) {
-    const model::Deployment& now = question.asked.setup.deployment();
-    std::vector<Variant> result;
-    double devices = 1.0;
-    while (devices * now.devices() / now.tensor <= question.around.most_devices) {
-        if (devices != now.tensor) result.push_back(over(devices, question.around));
-        devices *= 2.0;
-    }
-    if (result.empty())
-        result.push_back(
-            not_here("tensor parallelism", fmt::format("all of the {:g} devices that are there are in use (--devices)",
-                                                       question.around.most_devices)));
-    return result;
+    return doubled(question, question.asked.setup.deployment().tensor, "tensor parallelism", over);
 }
 
 }  // namespace
