@@ -4,7 +4,7 @@ file(GLOB ROOFLINE_BENCH_SOURCES CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/
 if(benchmark_FOUND AND ROOFLINE_BENCH_SOURCES)
     add_executable(roofline_benchmarks EXCLUDE_FROM_ALL ${ROOFLINE_BENCH_SOURCES})
     target_link_libraries(roofline_benchmarks PRIVATE
-        roofline_measure roofline_render roofline_io roofline_decide roofline_serving roofline_predict roofline_model
+        roofline_bench roofline_measure roofline_render roofline_io roofline_decide roofline_serving roofline_predict roofline_model
         roofline_core roofline_options
         nlohmann_json::nlohmann_json fmt::fmt-header-only benchmark::benchmark)
     target_compile_definitions(roofline_benchmarks PRIVATE
