@@ -220,9 +220,11 @@ TEST(Findings, OfNestedOperatorsOnAProcessorTheOneThatWorksCounts) {
     ASSERT_TRUE(analysis) << analysis.error().text;
     EXPECT_EQ(std::llround(analysis->kernel_time.value * 1e9), 85'000);
     EXPECT_EQ(std::llround(analysis->explained_time.value * 1e9), 85'000);
-    EXPECT_TRUE(std::any_of(analysis->account.notes.begin(), analysis->account.notes.end(), [](const std::string& note) {
-        return note.starts_with("5.9% of kernel time is in operators without a formula of their own (somebody::looks)");
-    }));
+    EXPECT_TRUE(
+        std::any_of(analysis->account.notes.begin(), analysis->account.notes.end(), [](const std::string& note) {
+            return note.starts_with(
+                "5.9% of kernel time is in operators without a formula of their own (somebody::looks)");
+        }));
     EXPECT_EQ(flops_of(analysis->by_operator, "aten::addmm"), 2.0 * 4 * 8 * 16);
     EXPECT_EQ(flops_of(analysis->by_operator, "aten::linear"), 0.0);
 }
