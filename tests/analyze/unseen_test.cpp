@@ -217,6 +217,26 @@ TEST(Unseen, AnEncoderWithoutWordsIsAStageOfItsOwn) {
     EXPECT_EQ(stage_of(analysis, "decode")->batch, 1.0);
 }
 
+// graph_moe_decode: 4 experts of 768 to 2 x 2,048, of which each of 140 tokens picks 2 before one batched product: 280
+// matrices of 768 x 4,096 are written from 4 that are read. The profiler does not say how many indices there are.
+TEST(Unseen, WhatIndicesPickIsTheSizeOfTheResult) {
+    const Analysis analysis = analysis_of("graph_moe_decode");
+    double bytes = 0.0;
+    double count = 0.0;
+    for (const AccountStage& stage : analysis.by_operator) {
+        for (const Record& record : stage.records) {
+            if (stage.name != "prefill" || record.name != "aten::index [4x4096x768]") continue;
+            bytes += record.work.at(Level::memory).value + record.work.at(Level::cache).value;
+            count += record.count;
+        }
+    }
+    EXPECT_EQ(count, 3.0);
+    EXPECT_EQ(bytes, 3.0 * ((280.0 + 4.0) * 4096.0 * 768.0 * 2.0 + 280.0 * 8.0));
+    EXPECT_TRUE(std::any_of(analysis.diagnoses.begin(), analysis.diagnoses.end(), [](const Diagnosis& one) {
+        return one.words == "prefill: the weights of chosen experts are copied before the product";
+    }));
+}
+
 // Attention that a compiler took apart: two batched products with a softmax between that carries other operators along.
 TEST(Unseen, CompiledAttentionTellsQueriesAndSequences) {
     const AccountStage* pass = nullptr;

@@ -33,6 +33,7 @@ class Stage {
         if (!analysis_.device_known) return;
         small_kernels();
         mixers();
+        gathered_experts();
         optimizer();
         attention();
         cache_copies();
@@ -178,6 +179,31 @@ class Stage {
                         render::bytes(mixer.memory + mixer.chip), render::time(mixer.attainable)),
             "launch", "kernels for convolution and scan (causal-conv1d, mamba-ssm, flash-linear-attention)",
             mixer.headroom());
+    }
+
+    /// Weights of experts that are picked out of their tensor, one matrix for every row, to be multiplied as one batch.
+    void gathered_experts() {
+        Sum gathers;
+        for (const AccountStage& stage : analysis_.by_operator) {
+            if (stage.name != stage_.name) continue;
+            for (const Record& record : stage.records) {
+                const std::size_t end = record.name.find(']');
+                const bool matrices =
+                    std::count(record.name.begin(),
+                               record.name.begin() + static_cast<std::ptrdiff_t>(end == std::string::npos ? 0 : end),
+                               'x') == 3;  // "index [ExAxB"
+                if (record.group == Group::moe && record.kind == Kind::gather && matrices &&
+                    record.name.starts_with("aten::index ["))
+                    gathers.add(record);
+            }
+        }
+        say(fmt::format("{}: the weights of chosen experts are copied before the product", stage_.name),
+            fmt::format("{} gathers move {} in {}", counted(gathers.count),
+                        render::bytes(gathers.memory + gathers.chip), render::time(gathers.time)),
+            "",
+            "a grouped product, which reads them where they lie (experts_implementation=\"grouped_mm\", or an engine's "
+            "fused experts)",
+            gathers.time);
     }
 
     /// Bytes of the operators of this stage whose names hold one of these words.

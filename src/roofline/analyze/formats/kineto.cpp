@@ -135,6 +135,10 @@ class Reader {
   public:
     explicit Reader(Timeline& timeline) : timeline_(timeline) {}
 
+    bool wants(const ChromeEvent& event) const {
+        return wants_arguments(event) || (picking_.operation != none && unquoted(event.name) == "aten::as_strided");
+    }
+
     void header(std::string_view key, std::string_view value) {
         if (key == "deviceProperties") devices(value);
         if (key == "distributedInfo") distributed(value);
@@ -163,7 +167,11 @@ class Reader {
         }
         switch (category) {
             case Category::operation:
-                operation(event, begin, duration);
+                if (unquoted(event.name) == "aten::as_strided") {
+                    picked(event, begin);
+                } else {
+                    operation(event, begin, duration);
+                }
                 break;
             case Category::call:
                 if (const std::uint32_t id = timeline_.id_of(whole(event.argument("correlation"), -1)); id != none)
@@ -296,6 +304,37 @@ class Reader {
             signatures_.emplace(key_, signature);
         }
         timeline_.operations.push_back({begin, begin + duration, external, signature, thread_of(event), none});
+        if (unquoted(event.name) == "aten::index")
+            picking_ = {static_cast<std::uint32_t>(timeline_.operations.size() - 1), begin + duration, key_};
+    }
+
+    /// x[indices] comes without the shapes of its indices. What it does next is to look at x as if it had the size of
+    /// the result, standing still where it is picked from: a stride of zero.
+    void picked(const ChromeEvent& event, std::int64_t begin) {
+        if (picking_.operation == none) return;
+        Operation& operation = timeline_.operations[picking_.operation];
+        if (begin >= picking_.end || operation.thread != thread_of(event)) {
+            picking_.operation = none;
+            return;
+        }
+        const auto values = texts(event.argument("Concrete Inputs"));
+        if (values.size() < 3) return;
+        JsonScan sizes(values[1]);
+        JsonScan strides(values[2]);
+        if (sizes.next() != '[' || strides.next() != '[') return;
+        Tensor result{whole_numbers(sizes), whole_numbers(strides)};
+        if (result.dims.size() != result.strides.size() ||
+            std::find(result.strides.begin(), result.strides.end(), 0) == result.strides.end())
+            return;
+        const auto [place, fresh] = signatures_.try_emplace(picking_.key + '\3' + values[1],
+                                                            static_cast<std::uint32_t>(timeline_.signatures.size()));
+        if (fresh) {
+            Signature signature = timeline_.signatures[operation.signature];
+            signature.outputs.push_back(std::move(result));
+            timeline_.signatures.push_back(std::move(signature));
+        }
+        operation.signature = place->second;
+        picking_.operation = none;
     }
 
     Signature signature_of(const ChromeEvent& event) {
@@ -359,7 +398,15 @@ class Reader {
     Timeline& timeline_;
     std::unordered_map<std::string, std::uint32_t> signatures_;
     std::unordered_map<std::string, std::uint32_t> threads_;
+    /// The last x[indices], until the size of its result is known.
+    struct Picking {
+        std::uint32_t operation = none;
+        std::int64_t end = 0;
+        std::string key;
+    };
+
     std::vector<std::string> device_processes_;
+    Picking picking_;
     std::string key_;
     std::string last_process_;
     std::string last_thread_;
@@ -374,7 +421,7 @@ Result<Analysis> read(Input& input, const Options& options) {
     Reader reader(timeline);
     const auto end = read_chrome_trace(
         input, {.event = [&](const ChromeEvent& event) { reader.event(event); },
-                .wants_arguments = wants_arguments,
+                .wants_arguments = [&](const ChromeEvent& event) { return reader.wants(event); },
                 .header = [&](std::string_view key, std::string_view value) { reader.header(key, value); },
                 .progress = options.progress});
     if (!end) return std::unexpected(end.error());

@@ -48,10 +48,20 @@ std::optional<Effort> gathered(const Call& call) {
     return effort;
 }
 
-/// x[indices]: the index tensors are a list; what they do not name is taken whole.
+/// x[indices]: the index tensors are a list; what they do not name is taken whole. Where the file tells the size of the
+/// result, that is what was picked.
 std::optional<Effort> indexed(const Call& call) {
     const Tensor* in = call.tensor(0, 1);
     if (in == nullptr || call.signature().arguments.size() < 2) return std::nullopt;
+    if (!call.signature().outputs.empty()) {
+        const Tensor& out = call.signature().outputs.front();
+        double picks = 1.0;
+        for (std::size_t i = 0; i < out.dims.size(); ++i) {
+            if (i < out.strides.size() && out.strides[i] == 0) picks *= static_cast<double>(out.dims[i]);
+        }
+        const double read = std::min(elements(out), distinct(*in));
+        return moved(Kind::gather, 0.0, (read + elements(out)) * call.size(0) + picks * 8.0);
+    }
     double picks = 0.0;
     std::size_t named = 0;
     for (const Tensor& tensor : call.signature().arguments[1].tensors) {
