@@ -99,6 +99,59 @@ TEST(Serve, TheInterfaceIsDescribed) {
     EXPECT_TRUE(description["paths"]["/api/v1/predict"]["post"].contains("requestBody"));
 }
 
+TEST(Serve, WhatIsDescribedIsAnsweredAndWhatIsAnsweredIsDescribed) {
+    const Json description = document(get("/api/v1/openapi.json"));
+    std::map<std::string, std::string> described;  // path: methods, as the header Allow has them
+    for (const auto& [path, methods] : description["paths"].items()) {
+        const bool by_get = methods.contains("get");
+        const bool by_post = methods.contains("post");
+        described[path] = by_get && by_post ? "GET, HEAD, POST" : by_get ? "GET, HEAD" : "POST";
+    }
+    EXPECT_EQ(described, answered_paths());
+    for (const auto& [path, allow] : described) {
+        std::string asked = path;
+        if (const std::size_t at = asked.find("{name}"); at != std::string::npos)
+            asked.replace(at, 6, asked.find("models") != std::string::npos ? "gpt2" : "h100-sxm");
+        for (const char* method : {"GET", "POST", "PUT", "PATCH", "DELETE"}) {
+            const Reply reply = reply_to({method, asked, {}, "{}", true}, {}, small_page);
+            if (allow.find(method) == std::string::npos) {
+                EXPECT_THAT(refused(reply, 405), HasSubstr("does not take")) << method << " " << asked;
+                EXPECT_EQ(reply.allow, allow) << method << " " << asked;
+                continue;
+            }
+            std::string key = method;
+            for (char& c : key) c = static_cast<char>(c - 'A' + 'a');
+            EXPECT_TRUE(description["paths"][path][key]["responses"].contains(std::to_string(reply.status)))
+                << method << " " << asked << " " << reply.status << " " << reply.body.substr(0, 200);
+            EXPECT_NE(reply.status, 405);
+        }
+        EXPECT_EQ(reply_to({"OPTIONS", asked, {}, "", true}, {}, small_page).allow, allow);
+    }
+    EXPECT_THAT(refused(get("/api/v1/models/gpt9"), 404), HasSubstr("gpt9"));
+    EXPECT_THAT(refused(get("/api/v1/models/"), 404), HasSubstr("nothing at"));
+}
+
+/// A description that a program can follow: what it names is there, and what a question must bring is said.
+TEST(Serve, TheDescriptionHoldsTogether) {
+    const Json description = document(get("/api/v1/openapi.json"));
+    const std::string text = description.dump();
+    for (std::size_t at = text.find("\"$ref\":\"#/"); at != std::string::npos;
+         at = text.find("\"$ref\":\"#/", at + 1)) {
+        const std::size_t from = at + 9;
+        const std::string pointer = text.substr(from, text.find('"', from) - from);
+        EXPECT_TRUE(description.contains(Json::json_pointer(pointer))) << pointer;
+    }
+    for (const auto& [path, methods] : description["paths"].items()) {
+        for (const auto& [method, operation] : methods.items()) {
+            EXPECT_FALSE(operation["summary"].get<std::string>().empty()) << path;
+            EXPECT_TRUE(operation["responses"].contains("200")) << path;
+            EXPECT_EQ(path.find("{name}") != std::string::npos,
+                      operation.contains("parameters") && operation["parameters"][0]["in"] == "path")
+                << path;
+        }
+    }
+}
+
 TEST(Serve, NamesAreListed) {
     EXPECT_GT(document(get("/api/v1/models"))["names"].size(), 100U);
     EXPECT_GT(document(get("/api/v1/devices"))["devices"].size(), 50U);
@@ -141,6 +194,14 @@ TEST(Serve, AnswersOverTheNetworkWithItsHeaders) {
     EXPECT_THAT(predicted, HasSubstr("X-Content-Type-Options: nosniff"));
     EXPECT_THAT(predicted, HasSubstr("roofline.report/1"));
     EXPECT_THAT(over_a_socket(*port, get_request("/nowhere")), HasSubstr("there is nothing at /nowhere"));
+    for (const char* method : {"DELETE", "PUT", "PATCH", "POST"}) {
+        const std::string other =
+            over_a_socket(*port, std::string(method) + " /api/v1/models HTTP/1.1\r\nHost: here\r\n" +
+                                     "Connection: close\r\nContent-Length: 0\r\n\r\n");
+        EXPECT_THAT(other, HasSubstr("HTTP/1.1 405")) << method;
+        EXPECT_THAT(other, HasSubstr("Allow: GET, HEAD\r\n")) << method;
+        EXPECT_THAT(other, HasSubstr("does not take")) << method;
+    }
     const std::string page = over_a_socket(*port, get_request("/", "Accept-Encoding: gzip\r\n"));
     EXPECT_THAT(page, HasSubstr("Content-Encoding: gzip"));
     EXPECT_TRUE(page.ends_with(small_page.gzip));

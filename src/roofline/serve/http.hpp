@@ -13,7 +13,7 @@
 namespace roofline::serve {
 
 struct Call {
-    std::string method;  // GET, POST
+    std::string method;  // GET, HEAD, POST; whatever was sent
     std::string path;
     std::multimap<std::string, std::string> parameters;  // what stands behind the question mark
     std::string body;
@@ -24,7 +24,8 @@ struct Reply {
     int status = 200;
     std::string type = "application/json";
     std::string body;
-    bool gzip = false;  // the body is compressed already
+    bool gzip = false;       // the body is compressed already
+    std::string allow = {};  // methods that this path takes, where another came
 };
 
 struct HttpSettings {

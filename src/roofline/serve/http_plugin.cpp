@@ -38,6 +38,11 @@ class Library : public Http {
         };
         http_.Get(".*", handle);
         http_.Post(".*", handle);
+        // Others get no answer, but are told so.
+        http_.Put(".*", handle);
+        http_.Patch(".*", handle);
+        http_.Delete(".*", handle);
+        http_.Options(".*", handle);
         http_.set_error_handler([this](const httplib::Request& request, httplib::Response& response) {
             if (response.body.empty() && response.content_length_ == 0)
                 give(settings_.refuse(response.status, request.path), response);
@@ -61,6 +66,7 @@ class Library : public Http {
   private:
     static void give(Reply reply, httplib::Response& response) {
         response.status = reply.status;
+        if (!reply.allow.empty()) response.set_header("Allow", reply.allow);
         if (!reply.gzip) return response.set_content(std::move(reply.body), reply.type);
         // A provider: what has a body would be compressed once more.
         auto body = std::make_shared<const std::string>(std::move(reply.body));

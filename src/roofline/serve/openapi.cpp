@@ -13,16 +13,18 @@ OrderedJson reference(const char* name) {
     return {{"$ref", std::string("#/components/schemas/") + name}};
 }
 
+OrderedJson error(const char* when) {
+    return {{"description", when}, {"content", {{"application/json", {{"schema", reference("Error")}}}}}};
+}
+
+/// Of everything that is asked of the core; whoever adds more knows which.
 OrderedJson answers(const char* what) {
-    const OrderedJson error = {{"description", "What was wrong with the question, in one line"},
-                               {"content", {{"application/json", {{"schema", reference("Error")}}}}}};
-    OrderedJson late = error;
-    late["description"] = "The answer was not there in time";
     return {{"200", {{"description", what}, {"content", {{"application/json", {{"schema", {{"type", "object"}}}}}}}}},
-            {"400", error},
-            {"404", error},
-            {"413", error},
-            {"503", late}};
+            {"400", error("What was wrong with the question, in one line")},
+            {"405", error("Another method; the header Allow names those that are taken")},
+            {"413", error("The request is larger than 16 MiB")},
+            {"500", error("A fault of the program")},
+            {"503", error("The answer was not there in time")}};
 }
 
 /// The type as --help spells it, for JSON: numbers may be given as numbers or as texts.
@@ -35,6 +37,20 @@ OrderedJson schema_of(const Json& option) {
     return schema;
 }
 
+OrderedJson body_with(const OrderedJson& properties) {
+    const OrderedJson body = {
+        {"type", "object"},
+        {"properties",
+         {{"options", {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}}},
+          {"files",
+           {{"type", "object"},
+            {"additionalProperties", {{"type", "string"}}},
+            {"description", "Texts of files that options name: a config.json, a device, a report"}}},
+          {"binaries",
+           {{"type", "object"}, {"description", "Beginnings of GGUF files: { NAME: { base64, size } }"}}}}}};
+    return {{"required", true}, {"content", {{"application/json", {{"schema", body}}}}}};
+}
+
 void add_verb(OrderedJson& document, const std::string& verb, const Json& options, const char* what) {
     OrderedJson properties = OrderedJson::object();
     OrderedJson parameters = OrderedJson::array();
@@ -45,21 +61,9 @@ void add_verb(OrderedJson& document, const std::string& verb, const Json& option
         parameters.push_back({{"name", name}, {"in", "query"}, {"schema", schema}});
         properties[name] = std::move(schema);
     }
-    const OrderedJson body = {
-        {"type", "object"},
-        {"properties",
-         {{"options", {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}}},
-          {"files",
-           {{"type", "object"},
-            {"additionalProperties", {{"type", "string"}}},
-            {"description", "Texts of files that options name: a config.json, a device"}}},
-          {"binaries",
-           {{"type", "object"}, {"description", "Beginnings of GGUF files: { NAME: { base64, size } }"}}}}}};
     OrderedJson& path = document["paths"]["/api/v1/" + verb];
     path["get"] = {{"summary", what}, {"parameters", parameters}, {"responses", answers(what)}};
-    path["post"] = {{"summary", what},
-                    {"requestBody", {{"content", {{"application/json", {{"schema", body}}}}}}},
-                    {"responses", answers(what)}};
+    path["post"] = {{"summary", what}, {"requestBody", body_with(properties)}, {"responses", answers(what)}};
 }
 
 }  // namespace
@@ -92,11 +96,27 @@ std::string openapi() {
     get("/api/v1/models", "Names of built-in models");
     get("/api/v1/devices", "Built-in devices with every figure");
     get("/api/v1/options", "What each verb takes");
-    document["paths"]["/api/v1/measure"]["post"] = {{"summary", "Measures the machine of the server, where allowed"},
-                                                    {"responses", answers("The device")}};
+    get("/api/v1/openapi.json", "This description");
+    get("/", "The calculator, a page for browsers, as gzip");
+    get("/index.html", "The same page");
+    for (const char* path : {"/", "/index.html"}) {
+        OrderedJson& responses = document["paths"][path]["get"]["responses"];
+        responses["200"]["content"] = {{"text/html", OrderedJson::object()}};
+        responses["404"] = error("The program was built without the page");
+        responses["406"] = error("The browser takes no gzip");
+    }
+    const auto post = [&](const char* path, const char* what) -> OrderedJson& {
+        return document["paths"][path]["post"] = {{"summary", what}, {"responses", answers(what)}};
+    };
+    post("/api/v1/account",
+         "A report of predict, bench or analyze read and written anew, as every report is written")["requestBody"] =
+        body_with({{"report", {{"type", "string"}, {"description", "Which of the files it is"}}}});
+    OrderedJson& measure = post("/api/v1/measure", "Measures the machine of the server and gives it as a device");
+    measure["responses"]["403"] = error("Not allowed here (serve --allow-measure)");
     for (const auto& [path, what] :
          {Described{"/api/v1/models/{name}", "One model"}, Described{"/api/v1/devices/{name}", "One device"}}) {
         get(path, what);
+        document["paths"][path]["get"]["responses"]["404"] = error("Nothing is called so; near names are suggested");
         document["paths"][path]["get"]["parameters"] = OrderedJson::array(
             {{{"name", "name"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}});
     }

@@ -21,7 +21,6 @@ using io::Json;
 
 constexpr std::string_view root = "/api/v1/";
 constexpr int connections = 128;  // at once, a thread each that mostly waits for the other side
-constexpr std::array<std::string_view, 5> by_either = {"predict", "advise", "plan", "sweep", "explain"};
 
 std::size_t processors() {
     return std::max(1U, std::thread::hardware_concurrency());
@@ -39,7 +38,7 @@ Reply refusal(int status, const std::string& text, int exit = 2) {
 
 /// 0 and 1 are answers (1: there is none, which is one too); what was asked wrongly is a 400.
 int status_of(int exit) {
-    return exit == 0 || exit == 1 ? 200 : exit == 4 ? 404 : 400;
+    return exit == 0 || exit == 1 ? 200 : exit == 3 ? 500 : exit == 4 ? 404 : 400;
 }
 
 std::string too_long(const ServerOptions& options, std::string_view what) {
@@ -95,35 +94,99 @@ Reply nothing_at(const std::string& path) {
     return refusal(404, "there is nothing at " + io::printable(path));
 }
 
+/// A call at its path.
+struct Asked {
+    const Call& call;
+    std::string name;  // what stands behind the path of a route that takes a name
+    const ServerOptions& options;
+    const Page& page;
+
+    bool by_address() const { return call.method == "GET" || call.method == "HEAD"; }
+};
+
+Reply verb(const Asked& asked) {
+    const std::string called = asked.call.path.substr(root.size());
+    return asked.by_address()
+               ? reply_about({{"verb", called}, {"options", options_of(asked.call)}}, called, asked.options)
+               : reply_to_body(asked.call, called, asked.options);
+}
+
+/// A list: what it is called is all there is to ask.
+Reply listed(const Asked& asked) {
+    const std::string called = asked.call.path.substr(root.size());
+    return reply_about({{"verb", called}}, called, asked.options);
+}
+
+/// "models/gpt2": the verb `model` with an option of that name. A name that nobody has is an address that leads
+/// nowhere.
+Reply named(const Asked& asked, const std::string& what) {
+    Reply reply = reply_about({{"verb", what}, {"options", {{what, asked.name}}}}, what, asked.options);
+    if (reply.status == 400) reply.status = 404;
+    return reply;
+}
+
+Reply measured(const Asked& asked) {
+    if (!asked.options.measure) return refusal(403, "measuring is not allowed here (serve --allow-measure)");
+    const auto device = asked.options.measure();
+    return device ? Reply{200, "application/json", *device, false} : refusal(503, device.error().text, 4);
+}
+
+constexpr std::string_view by_get = "GET, HEAD";
+constexpr std::string_view by_post = "POST";
+constexpr std::string_view by_either = "GET, HEAD, POST";
+
+struct Route {
+    std::string_view path;  // one that ends in a slash takes a name behind it
+    std::string_view allow;
+    Reply (*answer)(const Asked&);
+};
+
+/// Everything that is answered. openapi.cpp describes it; a test holds the two against each other.
+constexpr std::array<Route, 14> routes = {{
+    {"/index.html", by_get, [](const Asked& asked) { return the_page(asked.call, asked.page); }},
+    {"/api/v1/predict", by_either, verb},
+    {"/api/v1/advise", by_either, verb},
+    {"/api/v1/plan", by_either, verb},
+    {"/api/v1/sweep", by_either, verb},
+    {"/api/v1/explain", by_either, verb},
+    {"/api/v1/account", by_post, verb},
+    {"/api/v1/models", by_get, listed},
+    {"/api/v1/models/", by_get, [](const Asked& asked) { return named(asked, "model"); }},
+    {"/api/v1/devices", by_get, listed},
+    {"/api/v1/devices/", by_get, [](const Asked& asked) { return named(asked, "device"); }},
+    {"/api/v1/options", by_get, listed},
+    {"/api/v1/openapi.json", by_get, [](const Asked&) { return Reply{200, "application/json", openapi(), false}; }},
+    {"/api/v1/measure", by_post, measured},
+}};
+
+bool takes(const Route& route, std::string_view path) {
+    return route.path.ends_with('/') ? path.size() > route.path.size() && path.starts_with(route.path)
+                                     : path == route.path;
+}
+
 }  // namespace
 
 Reply reply_to(const Call& call, const ServerOptions& options, const Page& page) {
-    const bool get = call.method == "GET" || call.method == "HEAD";
-    if (get && (call.path == "/" || call.path == "/index.html")) return the_page(call, page);
-    if (!call.path.starts_with(root)) return nothing_at(call.path);
-    const std::string rest = call.path.substr(root.size());
-    const std::size_t slash = rest.find('/');
-    const std::string verb = rest.substr(0, slash);
-    const bool listed = std::find(by_either.begin(), by_either.end(), verb) != by_either.end();
-    if (slash != std::string::npos) {
-        const std::string name = rest.substr(slash + 1);
-        if (get && verb == "models")
-            return reply_about({{"verb", "model"}, {"options", {{"model", name}}}}, "model", options);
-        if (get && verb == "devices")
-            return reply_about({{"verb", "device"}, {"options", {{"device", name}}}}, "device", options);
-        return nothing_at(call.path);
+    const std::string path = call.path == "/" ? "/index.html" : call.path;
+    const auto* route = std::find_if(routes.begin(), routes.end(), [&](const Route& one) { return takes(one, path); });
+    if (route == routes.end()) return nothing_at(call.path);
+    const std::string allow(route->allow);
+    if (call.method == "OPTIONS") return {204, "application/json", "", false, allow};
+    if ((", " + allow + ",").find(", " + call.method + ",") == std::string::npos) {
+        Reply reply = refusal(405, fmt::format("{} does not take {}, but {}", io::printable(call.path),
+                                               io::printable(call.method), allow));
+        reply.allow = allow;
+        return reply;
     }
-    if (get && listed) return reply_about({{"verb", verb}, {"options", options_of(call)}}, verb, options);
-    if (get && (verb == "models" || verb == "devices" || verb == "options"))
-        return reply_about({{"verb", verb}}, verb, options);
-    if (get && verb == "openapi.json") return {200, "application/json", openapi(), false};
-    if (!get && (listed || verb == "account")) return reply_to_body(call, verb, options);
-    if (!get && verb == "measure") {
-        if (!options.measure) return refusal(403, "measuring is not allowed here (serve --allow-measure)");
-        const auto device = options.measure();
-        return device ? Reply{200, "application/json", *device, false} : refusal(503, device.error().text, 4);
-    }
-    return nothing_at(call.path);
+    const std::string name = route->path.ends_with('/') ? path.substr(route->path.size()) : "";
+    return route->answer({call, name, options, page});
+}
+
+std::map<std::string, std::string> answered_paths() {
+    std::map<std::string, std::string> paths = {{"/", std::string(by_get)}};
+    for (const Route& route : routes)
+        paths.emplace(std::string(route.path) + (route.path.ends_with('/') ? "{name}" : ""), route.allow);
+    return paths;
 }
 
 Server::Server(ServerOptions options, Page page) : options_(std::move(options)), page_(std::move(page)) {}

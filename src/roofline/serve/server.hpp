@@ -11,11 +11,12 @@
 //   GET  /api/v1/openapi.json       all of this for programs
 //   POST /api/v1/measure            measures this machine; only where it was allowed
 //
-// Errors are { "error": { "text", "exit" } } with a 4xx, or a 503 where an answer takes too long. No file of the host
-// is reachable: questions bring their own.
+// Errors are { "error": { "text", "exit" } } with a 4xx (405 with the methods that a path does take), or a 503 where an
+// answer takes too long. No file of the host is reachable: questions bring their own.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -65,6 +66,9 @@ class Server {
 
 /// What a call gets, without any network.
 Reply reply_to(const Call& call, const ServerOptions& options, const Page& page);
+
+/// Every path that is answered ({name} for any name) and the methods it takes.
+std::map<std::string, std::string> answered_paths();
 
 /// The description of the interface for programs, as JSON (OpenAPI 3.1).
 std::string openapi();
