@@ -20,10 +20,8 @@ namespace roofline::render::chart {
 namespace {
 
 constexpr double least_share_named = 0.02;  // smaller ones are named by the mouse
-
-double radius_of(double share) {
-    return 4.0 + 15.0 * std::sqrt(share);
-}
+constexpr std::size_t most_stages = 6;      // of more, only the stages are named
+constexpr std::size_t most_accounts = 2;    // likewise
 
 /// Everything that is being drawn.
 struct Drawing {
@@ -34,6 +32,12 @@ struct Drawing {
     std::vector<Spot> sums;
     Frame frame;
     std::vector<Box> taken;  // by words and legends inside the plot
+
+    /// So many lie over each other that their sums are named and the rest is for the mouse.
+    bool crowded() const { return accounts.size() > most_accounts || sums.size() > most_stages; }
+    double radius_of(double share) const {
+        return crowded() ? 3.0 + 9.0 * std::sqrt(share) : 4.0 + 15.0 * std::sqrt(share);
+    }
 
     bool bold(const Ceiling& ceiling, const ComputeRoof& roof) const {
         double all = 0.0;
@@ -85,7 +89,7 @@ void keep_marks_free(Drawing& drawing) {
     for (const Spot& spot : drawing.found.spots) {
         if (!drawing.frame.x.holds(spot.intensity) || !drawing.frame.y.holds(spot.rate)) continue;
         const Point at = drawing.frame.at(spot.intensity, spot.rate);
-        const double r = radius_of(spot.share);
+        const double r = drawing.radius_of(spot.share);
         drawing.keep_free({at.x - r, at.y - r, at.x + r, at.y + r});
     }
 }
@@ -208,6 +212,18 @@ std::string slope_name(const Device& device, const Slope& slope) {
     return text;
 }
 
+/// Whether the name of a slope would lie on that of a slightly faster machine, and on no slower one's when it is below.
+bool below_its_line(const Drawing& drawing, const Ceiling& mine, const Slope& slope) {
+    constexpr double near = 2.0;  // so much faster or slower, in a picture of some decades
+    bool above = false;
+    for (const Ceiling& other : drawing.ceilings) {
+        if (&other == &mine || slope.level != Level::memory) continue;
+        if (other.memory() < slope.limit && other.memory() * near > slope.limit) return false;
+        above = above || (other.memory() > slope.limit && other.memory() < slope.limit * near);
+    }
+    return above;
+}
+
 void draw_slope_names(Svg& svg, Drawing& drawing) {
     const Frame& frame = drawing.frame;
     for (const Ceiling& ceiling : drawing.ceilings) {
@@ -221,8 +237,9 @@ void draw_slope_names(Svg& svg, Drawing& drawing) {
             if (!drawing.one_machine()) words = device.name + " " + words;
             const double wide = text_width(words, text_size);
             if (wide > length * 0.95) continue;
-            // A little above the line, where nothing else is.
-            const Point up{along.y / length * 7.0, -along.x / length * 7.0};
+            // A little above the line, where nothing else is; below it where another machine's slope is near above.
+            const double away = below_its_line(drawing, ceiling, slope) ? -text_size - 3.0 : 7.0;
+            const Point up{along.y / length * away, -along.x / length * away};
             Point from;
             for (const double part : {0.62, 0.45, 0.3, 0.75, 0.15, 0.0, 0.9}) {
                 const double done = (length - wide) * (slope.level == Level::memory ? part : 1.0 - part);
@@ -237,11 +254,12 @@ void draw_slope_names(Svg& svg, Drawing& drawing) {
     }
 }
 
-/// At the right end of a roof, or as near to it as there is room.
-void write_beside(Svg& svg, Drawing& drawing, double baseline, const std::string& words, const char* classes) {
+/// At the right end of a roof, or as near to it as there is room; nothing where the roof has none.
+void write_beside(Svg& svg, Drawing& drawing, double begin, double baseline, const std::string& words,
+                  const char* classes) {
     const Frame& frame = drawing.frame;
     const double wide = text_width(words, text_size);
-    for (double right = frame.plot.right - 6.0; right - wide > frame.plot.left; right -= 40.0) {
+    for (double right = frame.plot.right - 6.0; right - wide > begin; right -= 20.0) {
         const Box box{right - wide, baseline - text_size, right, baseline + 3.0};
         if (std::any_of(drawing.taken.begin(), drawing.taken.end(),
                         [&](const Box& other) { return box.overlaps(other); }))
@@ -256,15 +274,24 @@ void write_beside(Svg& svg, Drawing& drawing, double baseline, const std::string
 
 void draw_roof_names(Svg& svg, Drawing& drawing) {
     const Frame& frame = drawing.frame;
+    const auto begin_of = [&](const Ceiling& ceiling, double peak) {
+        return ceiling.memory() > 0.0 ? std::max(frame.plot.left, frame.x.at(peak / ceiling.memory()))
+                                      : frame.plot.left;
+    };
     for (const Ceiling& ceiling : drawing.ceilings) {
         for (const ComputeRoof& roof : ceiling.roofs) {
             std::string words = fmt::format("{} {}/s", roof.name(), flops(Flops(roof.limit)));
             if (!drawing.one_machine()) words = drawing.accounts[ceiling.account].device.name + " " + words;
-            const bool bold = drawing.bold(ceiling, roof);
-            write_beside(svg, drawing, frame.y.at(roof.limit) - 6.0, words, bold ? "halo" : "halo soft");
-            // What was measured stands below its own line: in one row with the limit it would run into the slope.
-            if (roof.attainable < roof.limit && bold && drawing.one_machine())
-                write_beside(svg, drawing, frame.y.at(roof.attainable) + text_size + 3.0,
+            write_beside(svg, drawing, begin_of(ceiling, roof.limit), frame.y.at(roof.limit) - 6.0, words,
+                         drawing.bold(ceiling, roof) ? "halo" : "halo soft");
+        }
+    }
+    // What was measured stands below its own line: in one row with the limit it would run into the slope. The names of
+    // the roofs go first: those cannot be done without.
+    for (const Ceiling& ceiling : drawing.ceilings) {
+        for (const ComputeRoof& roof : ceiling.roofs) {
+            if (roof.attainable < roof.limit && drawing.bold(ceiling, roof) && drawing.one_machine())
+                write_beside(svg, drawing, begin_of(ceiling, roof.limit), frame.y.at(roof.attainable) + text_size + 3.0,
                              fmt::format("{}/s measured", flops(Flops(roof.attainable))), "halo soft");
         }
     }
@@ -274,6 +301,13 @@ void draw_ridges(Svg& svg, Drawing& drawing) {
     const Frame& frame = drawing.frame;
     double lift = 0.0;
     std::set<std::string> said;
+    std::vector<double> corners;
+    for (const Ceiling& ceiling : drawing.ceilings) {
+        for (const ComputeRoof& roof : ceiling.roofs) {
+            if (ceiling.main != nullptr && ceiling.memory() > 0.0 && drawing.bold(ceiling, roof))
+                corners.push_back(frame.x.at(roof.limit / ceiling.memory()));
+        }
+    }
     for (const Ceiling& ceiling : drawing.ceilings) {
         if (ceiling.main == nullptr || !(ceiling.memory() > 0.0)) continue;
         for (const ComputeRoof& roof : ceiling.roofs) {
@@ -282,17 +316,24 @@ void draw_ridges(Svg& svg, Drawing& drawing) {
             if (!frame.x.holds(ridge)) continue;
             const Point corner = frame.at(ridge, roof.limit);
             svg.line(corner, {corner.x, frame.plot.bottom}, "ridge");
+            drawing.keep_free({corner.x - 2.0, corner.y + 8.0, corner.x + 2.0, frame.plot.bottom});
+            drawing.keep_free({corner.x - 5.0, corner.y - 5.0, corner.x + 5.0, corner.y + 5.0});
             svg.open_at(corner, "move");
             svg.circle({0.0, 0.0}, 4.0, "dot");
             svg.close();
             const std::string words = fmt::format("ridge {}", intensity(FlopsPerByte(ridge)));
             if (!said.insert(words).second) continue;
             const double y = frame.plot.bottom - 30.0 - lift;
+            const double wide = text_width(words, text_size, true);
+            // To the right of its line, unless it would lie on the next.
+            const bool left = std::any_of(corners.begin(), corners.end(), [&](double other) {
+                return other > corner.x + 1.0 && other < corner.x + wide + 12.0;
+            });
             svg.open_at({corner.x, 0.0}, "move-x");
-            svg.text({6.0, y}, words, "halo strong");
+            svg.text({left ? -6.0 : 6.0, y}, words, "halo strong", left ? Anchor::end : Anchor::start);
             svg.close();
-            drawing.keep_free(
-                {corner.x + 4.0, y - text_size, corner.x + 8.0 + text_width(words, text_size, true), y + 4.0});
+            const double from = left ? corner.x - 8.0 - wide : corner.x + 4.0;
+            drawing.keep_free({from, y - text_size, from + wide + 4.0, y + 4.0});
             lift += 17.0;
         }
     }
@@ -322,7 +363,7 @@ void draw_gaps(Svg& svg, Drawing& drawing) {
         if (!std::isfinite(roof) || !(roof > spot.rate)) continue;
         const Point top = drawing.frame.at(spot.intensity, roof);
         const Point mark = drawing.frame.at(spot.intensity, spot.rate);
-        svg.line({mark.x, mark.y - radius_of(spot.share)}, top, "gap");
+        svg.line({mark.x, mark.y - drawing.radius_of(spot.share)}, top, "gap");
     }
 }
 
@@ -339,7 +380,7 @@ void draw_spots(Svg& svg, Drawing& drawing) {
                      {"data-name", spot->record->name}});
         svg.tooltip(explain_spot(*spot, drawing.accounts[spot->account]));
         const bool hollow = spot->account % 2 == 1;
-        draw_mark(svg, stage_shape(spot->of->name), radius_of(spot->share),
+        draw_mark(svg, stage_shape(spot->of->name), drawing.radius_of(spot->share),
                   fmt::format("mark {}{}", group_class(spot->record->group), hollow ? " hollow" : ""));
         svg.close();
     }
@@ -358,10 +399,14 @@ void draw_points(Svg& svg, Drawing& drawing) {
     std::vector<Label> labels;
     std::vector<const Spot*> owners;
     const bool several = drawing.accounts.size() > 1;
+    const bool many = drawing.sums.size() > most_stages;
+    const StageNames names = stage_names(drawing.accounts);
     for (const Spot& sum : drawing.sums) {
-        std::string words = "all of " + sum.of->name;
-        if (several) words += ", " + short_title(drawing.accounts, sum.account);
-        labels.push_back({drawing.frame.at(sum.intensity, sum.rate), 9.0, words, text_size, 10.0, true});
+        std::string words = many ? names.own[sum.account][sum.stage] : "all of " + sum.of->name;
+        if (several && !many) words += ", " + short_title(drawing.accounts, sum.account);
+        Label label{drawing.frame.at(sum.intensity, sum.rate), 9.0, words, many ? small_size : text_size, 10.0, true};
+        label.needed = many;
+        labels.push_back(std::move(label));
         owners.push_back(&sum);
     }
     for (const Spot& spot : drawing.found.spots) {
@@ -371,10 +416,9 @@ void draw_points(Svg& svg, Drawing& drawing) {
             const double roof = roof_above(spot, drawing.accounts[spot.account]);
             if (std::isfinite(roof)) words += fmt::format(" {:.0f}%", 100.0 * spot.rate / roof);
         }
-        // Where many reports lie over each other, their sums are named and the rest is for the mouse.
-        if (named && drawing.accounts.size() <= 2) {
-            labels.push_back({drawing.frame.at(spot.intensity, spot.rate), radius_of(spot.share), words, small_size,
-                              spot.share, false});
+        if (named && !drawing.crowded()) {
+            labels.push_back({drawing.frame.at(spot.intensity, spot.rate), drawing.radius_of(spot.share), words,
+                              small_size, spot.share, false});
             owners.push_back(&spot);
         }
     }
@@ -404,7 +448,9 @@ void draw_points(Svg& svg, Drawing& drawing) {
         const Point words = placed[i]->baseline();
         open(i, "move label");
         svg.text({words.x - labels[i].target.x, words.y - labels[i].target.y}, labels[i].text,
-                 labels[i].bold ? "halo strong" : "halo small");
+                 !labels[i].bold ? "halo small"
+                 : many          ? "halo small strong"
+                                 : "halo strong");
         svg.close();
     }
 }
@@ -452,12 +498,23 @@ std::vector<std::string> heading_of(std::span<const Account> accounts) {
         }
     }
     constexpr std::size_t most = 4;
-    if (lines.size() > most) {
-        const std::size_t rest = lines.size() - (most - 1);
-        lines.resize(most - 1);
-        lines.push_back(fmt::format("and {} more stages", rest));
+    if (lines.size() <= most) return lines;
+    // What they have in common, the slowest and the fastest.
+    const StageNames names = stage_names(accounts);
+    std::vector<std::pair<double, std::string>> rates;
+    for (std::size_t i = 0; i < accounts.size(); ++i) {
+        for (std::size_t s = 0; s < accounts[i].stages.size(); ++s) {
+            const AccountStage& stage = accounts[i].stages[s];
+            if (stage.produced > 0.0 && shown_time(stage.times).value > 0.0)
+                rates.emplace_back(stage.tokens_per_second(shown_time(stage.times)), names.own[i][s]);
+        }
     }
-    return lines;
+    std::string all = fmt::format("{} stages", lines.size());
+    if (!names.common.empty()) all += ": " + names.common;
+    if (rates.empty()) return {all};
+    const auto [least, greatest] = std::minmax_element(rates.begin(), rates.end());
+    return {all, fmt::format("from {} ({}) to {} tokens/s ({})", plain(least->first), least->second,
+                             plain(greatest->first), greatest->second)};
 }
 
 }  // namespace

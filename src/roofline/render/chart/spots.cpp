@@ -120,6 +120,73 @@ std::string stage_line(const AccountStage& stage) {
     return text;
 }
 
+StageNames stage_names(std::span<const Account> accounts) {
+    // Each as a list of parts, the n-th of one beside the n-th of all others: words of its name, sizes, the report.
+    std::vector<std::vector<std::string>> parts;
+    std::size_t most_words = 0;
+    const auto words_of = [](const std::string& name) {
+        return static_cast<std::size_t>(std::count(name.begin(), name.end(), ' ')) + 1;
+    };
+    for (const Account& account : accounts) {
+        for (const AccountStage& stage : account.stages) most_words = std::max(most_words, words_of(stage.name));
+    }
+    for (std::size_t a = 0; a < accounts.size(); ++a) {
+        for (const AccountStage& stage : accounts[a].stages) {
+            std::vector<std::string>& mine = parts.emplace_back();
+            for (std::size_t at = 0; at <= stage.name.size();) {
+                const std::size_t end = std::min(stage.name.find(' ', at), stage.name.size());
+                mine.push_back(stage.name.substr(at, end - at));
+                at = end + 1;
+            }
+            mine.resize(most_words);
+            const bool decodes = stage.name.starts_with("decode");
+            const auto size = [&](double value, const char* before, const char* after) {
+                mine.push_back(value > 0.0 ? before + grouped(value) + after : "");
+            };
+            size(stage.batch, "batch ", "");
+            size(decodes ? 0.0 : stage.tokens, "", " tokens");
+            size(decodes ? stage.context : 0.0, "context ", "");
+            mine.push_back(accounts.size() > 1 ? short_title(accounts, a) : "");
+        }
+    }
+    // The first that is there stands for all that are: a prompt has tokens, a decode step a context.
+    const auto first = [&](std::size_t part) -> std::string {
+        for (const auto& one : parts) {
+            if (!one[part].empty()) return one[part];
+        }
+        return "";
+    };
+    const auto alike = [&](std::size_t part) {
+        const bool size = part >= most_words && part < most_words + 3;
+        return std::all_of(parts.begin(), parts.end(), [&, one_of = first(part)](const auto& one) {
+            return one[part] == one_of || (size && one[part].empty());
+        });
+    };
+    const auto join = [](std::string& text, const std::string& part) {
+        if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+    };
+    StageNames names;
+    const std::size_t count = parts.empty() ? 0 : parts.front().size();
+    std::vector<bool> shared;
+    for (std::size_t part = 0; part < count; ++part) {
+        shared.push_back(alike(part));
+        if (shared.back()) join(names.common, first(part));
+    }
+    std::size_t next = 0;
+    for (const Account& account : accounts) {
+        names.own.emplace_back();
+        for (const AccountStage& stage : account.stages) {
+            std::string own;
+            for (std::size_t part = 0; part < count; ++part) {
+                if (!shared[part]) join(own, parts[next][part]);
+            }
+            ++next;
+            names.own.back().push_back(own.empty() ? stage.name : own);
+        }
+    }
+    return names;
+}
+
 std::string explain_spot(const Spot& spot, const Account& account) {
     const Times& times = spot.record != nullptr ? spot.record->times : spot.of->times;
     std::string text = fmt::format(

@@ -51,6 +51,14 @@ std::string short_name(const std::string& record);
 std::string describe_stage(const AccountStage& stage);
 /// The same with its rates: "...: 151.1 tokens/s expected, 215.5 at the limit".
 std::string stage_line(const AccountStage& stage);
+/// What tells the stages apart, in the order of accounts and their stages ("bf16, batch 8"), and what they have in
+/// common
+/// ("decode, context 1,024").
+struct StageNames {
+    std::vector<std::vector<std::string>> own;
+    std::string common;
+};
+StageNames stage_names(std::span<const Account> accounts);
 /// What a mouse that rests on it is told.
 std::string explain_spot(const Spot& spot, const Account& account);
 /// What tells an account from the others beside it: the device, the model, or both.

@@ -64,6 +64,39 @@ Bar bar_of(const Account& account, const AccountStage& stage) {
     return bar;
 }
 
+/// What the stage could take, marked above its bar. The limit has its words to the left; attainable is never before it
+/// and has them to the right, where there is room. Where the limit has none, both stand on the right.
+void draw_times(Svg& svg, const Bar& bar, double left, double right, double top) {
+    const double scale = (right - left) / bar.seconds;
+    const Times& times = bar.stage->times;
+    const auto shown = [&](Seconds time) { return time.value > 0.0 && time.value < bar.seconds; };
+    const auto mark = [&](Seconds time) {  // not through the words in the bar
+        const double at = left + time.value * scale;
+        svg.line({at, top - 7.0}, {at, top + 7.0}, "mark-line");
+        svg.line({at, top + bar_height - 7.0}, {at, top + bar_height + 3.0}, "mark-line");
+        return at;
+    };
+    std::string limit = fmt::format("limit {}", render::time(times.limit));
+    std::string attainable = fmt::format("attainable {}", render::time(times.attainable));
+    if (shown(times.limit)) {
+        const double at = mark(times.limit);
+        if (at - 4.0 - text_width(limit, small_size) >= left) {
+            svg.text({at - 4.0, top - 5.0}, limit, "small soft", Anchor::end);
+        } else if (shown(times.attainable)) {
+            attainable = limit + ", " + attainable;
+        } else {
+            svg.text({at + 4.0, top - 5.0}, limit, "small soft");
+        }
+    }
+    if (!shown(times.attainable)) return;
+    const double at = mark(times.attainable);
+    if (at + 4.0 + text_width(attainable, small_size) <= right) {
+        svg.text({at + 4.0, top - 5.0}, attainable, "small soft");
+    } else if (times.attainable.value >= times.limit.value + 0.12 * bar.seconds) {  // two names at one place are none
+        svg.text({at - 4.0, top - 5.0}, attainable, "small soft", Anchor::end);
+    }
+}
+
 void draw_bar(Svg& svg, const Bar& bar, double left, double right, double top) {
     const double scale = (right - left) / bar.seconds;
     double x = left;
@@ -105,21 +138,7 @@ void draw_bar(Svg& svg, const Bar& bar, double left, double right, double top) {
         }
         group_from = x;
     }
-    for (const auto& [time, word] :
-         {std::pair{bar.stage->times.limit, "limit"}, std::pair{bar.stage->times.attainable, "attainable"}}) {
-        if (!(time.value > 0.0) || time.value >= bar.seconds) continue;
-        const double at = left + time.value * scale;
-        const std::string words = fmt::format("{} {}", word, render::time(time));
-        // The limit has its words to the left; attainable is never before it and has them to the right, where there is
-        // room.
-        const bool after = word[0] == 'a' && at + 4.0 + text_width(words, small_size) <= right;
-        // Not through the words in the bar.
-        svg.line({at, top - 7.0}, {at, top + 7.0}, "mark-line");
-        svg.line({at, top + bar_height - 7.0}, {at, top + bar_height + 3.0}, "mark-line");
-        // Two names at one place are none.
-        if (!after && word[0] == 'a' && time.value < bar.stage->times.limit.value + 0.12 * bar.seconds) continue;
-        svg.text({after ? at + 4.0 : at - 4.0, top - 5.0}, words, "small soft", after ? Anchor::start : Anchor::end);
-    }
+    draw_times(svg, bar, left, right, top);
 }
 
 }  // namespace
