@@ -48,6 +48,15 @@ TEST_F(CompareVerb, TracesStandSideBySideAsTheyWereRecorded) {
     EXPECT_THAT(other.out, HasSubstr("vanished"));
 }
 
+TEST_F(CompareVerb, StagesOfOneNameAreToldApartByTheirSizes) {
+    // Four types in four batches each: sixteen stages of four names.
+    const std::string report = ROOFLINE_SOURCE_DIR "/data/measured/bench/h200-sxm_llama-3.1-8b.json";
+    const Answer answer = run({"compare", report, report, "--by", "stage", "--format", "md"});
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_THAT(answer.out, HasSubstr("B against A: 16 same"));
+    EXPECT_THAT(answer.out, HasSubstr("| decode int8 (batch 32, context 1,024) |"));
+}
+
 TEST_F(CompareVerb, ASlowerMemoryFailsAboveThePercentageAskedFor) {
     const std::string before = predicted("a.json", {"gpt2", "l40s"});
     const std::string after = predicted("b.json", {"gpt2", "l40s", "--set", "memory.bandwidth=0.5x"});

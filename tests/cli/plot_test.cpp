@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -74,26 +75,33 @@ TEST(Plot, DrawsPngAndPdfWhereLibrsvgIsAndSaysSoWhereItIsNot) {
     }
 }
 
-TEST(Plot, OnEveryVerbThatHasIt) {
-    const TemporaryFolder folder;
+/// Questions of every verb that draws, each answered within a second or two.
+std::vector<std::vector<std::string>> drawing_commands(const TemporaryFolder& folder) {
     std::string table = "gpu,op,dtype,m,n,k,time_us\n";
     for (const int m : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})
         table += "h200-sxm,gemm,bf16," + std::to_string(m) + ",4096,4096," + std::to_string(15 + m / 4) + "\n";
-    const std::vector<std::vector<std::string>> commands = {
-        {"predict", "llama-3.1-8b", "h100-sxm"},
+    const std::string measured = folder.write("t.csv", table);
+    return {
+        {"predict", "llama-3.1-8b", "h100-sxm", "--all"},
         {"advise", "llama-3.1-8b", "h100-sxm", "--or-device", "none"},
         {"sweep", "llama-3.1-8b", "h100-sxm", "--batch", "1-256*4"},
-        {"plan", "llama-3.1-8b", "--devices", "h100-sxm:2", "--chunk", "2048"},
+        {"plan", "llama-3.1-8b", "--devices", "h100-sxm:2", "--chunk", "2048", "--all"},
         {"op", "gemm", "--m", "16", "--n", "4096", "--k", "4096"},
         {"op", "--flops", "1e9", "--bytes", "1e8"},
         {"devices"},
         {"devices", "show", "h100-sxm"},
         {"models"},
         {"models", "show", "gpt2"},
-        {"calibrate", folder.write("t.csv", table)},
-        {"validate", folder.write("t.csv", table)},
+        {"compare", report(folder, "h100-sxm"), report(folder, "h200-sxm"), "--top", "0"},
+        {"compare", "h100-sxm", "h200-sxm"},
+        {"calibrate", measured},
+        {"validate", measured},
     };
-    for (std::vector<std::string> arguments : commands) {
+}
+
+TEST(Plot, OnEveryVerbThatHasIt) {
+    const TemporaryFolder folder;
+    for (std::vector<std::string> arguments : drawing_commands(folder)) {
         const std::string file = folder.path(arguments.front() + ".svg");
         arguments.insert(arguments.end(), {"--plot", file});
         const Answer answer = run(arguments);
@@ -101,6 +109,63 @@ TEST(Plot, OnEveryVerbThatHasIt) {
         EXPECT_NE(answer.out, "");  // beside the answer, not in its place
         EXPECT_THAT(content(file), StartsWith("<svg ")) << arguments.front();
     }
+}
+
+std::string escaped(const std::string& text) {
+    std::string result;
+    for (const char c : text) {
+        const std::map<char, std::string> signs = {
+            {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+        result += signs.contains(c) ? signs.at(c) : std::string(1, c);
+    }
+    return result;
+}
+
+/// Cells of the tables of a report in Markdown, without `code`.
+std::vector<std::string> cells_of(const std::string& markdown) {
+    std::vector<std::string> cells;
+    std::istringstream lines(markdown);
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with("| ") || line.find('`') != std::string::npos) continue;
+        for (std::size_t at = 2; at < line.size();) {
+            const std::size_t end = line.find(" |", at);
+            if (end > at) cells.push_back(line.substr(at, end - at));
+            at = end + 3;
+        }
+    }
+    return cells;
+}
+
+TEST(Page, OfEveryVerbHoldsItsChartsAndEveryCellOfItsReport) {
+    const TemporaryFolder folder;
+    for (const std::vector<std::string>& arguments : drawing_commands(folder)) {
+        const auto in = [&](const char* format) {
+            std::vector<std::string> all = arguments;
+            all.insert(all.end(), {"--format", format});
+            const Answer answer = run(all);
+            EXPECT_EQ(answer.exit_code, 0) << typed(all) << ": " << answer.err;
+            return answer.out;
+        };
+        const std::string page = in("html");
+        EXPECT_THAT(page, StartsWith("<!doctype html>")) << typed(arguments);
+        EXPECT_THAT(page, HasSubstr("<svg ")) << typed(arguments);
+        EXPECT_THAT(page, HasSubstr("<footer><code>roofline " + arguments.front())) << typed(arguments);
+        for (const std::string& cell : cells_of(in("md")))
+            EXPECT_NE(page.find(">" + escaped(cell) + "<"), std::string::npos) << typed(arguments) << ": " << cell;
+    }
+}
+
+TEST(Page, IsWrittenWhereTheNameOfTheFileSaysSo) {
+    const TemporaryFolder folder;
+    const std::vector<std::string> question = {"devices", "show", "h100-sxm", "-o", folder.path("a.html")};
+    EXPECT_EQ(run(question).exit_code, 0);
+    EXPECT_THAT(content(folder.path("a.html")), StartsWith("<!doctype html>"));
+    // What was said counts more than the name.
+    EXPECT_EQ(run({"devices", "show", "h100-sxm", "--format", "md", "-o", folder.path("b.html")}).exit_code, 0);
+    EXPECT_THAT(content(folder.path("b.html")), StartsWith("# NVIDIA"));
+    EXPECT_EQ(run({"plot", "h100-sxm", "--format", "html"}).out.substr(0, 15), "<!doctype html>");
+    EXPECT_EQ(run({"sweep", "gpt2", "l40s", "--batch", "1,2", "-o", folder.path("c.html")}).exit_code, 0);
+    EXPECT_THAT(content(folder.path("c.html")), HasSubstr("<svg "));
 }
 
 TEST(Plot, RefusesWhatItCannotDrawInOneLine) {

@@ -5,6 +5,7 @@
 #include "render/sample_accounts.hpp"
 #include "roofline/render/chart/account_charts.hpp"
 #include "roofline/render/chart/ceilings.hpp"
+#include "roofline/render/chart/roofline.hpp"
 #include "roofline/render/chart/spots.hpp"
 #include "roofline/render/chart/text_width.hpp"
 #include "roofline/render/chart/timeline.hpp"
@@ -56,6 +57,43 @@ TEST(Spots, OfAMeasuredRecordTakeTheMeasuredTime) {
     }
 }
 
+Account of_many_batches() {
+    Account account = sample_account();
+    const AccountStage decode = account.stages[1];
+    account.stages.clear();
+    for (const char* type : {"bf16", "fp8"}) {
+        for (const double batch : {1.0, 8.0, 32.0, 128.0}) {
+            AccountStage& stage = account.stages.emplace_back(decode);
+            stage.name = std::string("decode ") + type;
+            stage.batch = batch;
+            for (Record& record : stage.records) record.work.flops = record.work.flops * batch;
+        }
+    }
+    return account;
+}
+
+TEST(Stages, OfManyAreNamedByWhatTellsThemApart) {
+    const std::vector<Account> accounts = {of_many_batches()};
+    const StageNames names = stage_names(accounts);
+    EXPECT_EQ(names.own[0][0], "bf16, batch 1");
+    EXPECT_EQ(names.own[0][7], "fp8, batch 128");
+    EXPECT_EQ(names.common, "decode, context 4,096");
+    const std::string svg = roofline_chart(accounts);
+    for (const std::string& name : names.own[0]) EXPECT_THAT(svg, HasSubstr(">" + name + "</text>"));
+    EXPECT_THAT(svg, HasSubstr("8 stages: decode"));
+    // Their operators are for the mouse.
+    EXPECT_THAT(svg, Not(HasSubstr(">ffn.gate_up</text>")));
+    EXPECT_THAT(svg, HasSubstr("data-name=\"layers.ffn.gate_up\""));
+    // Two of one kind in two reports are told apart by the report; one stage alone keeps its name.
+    const std::vector<Account> two = {sample_account(), testing::slower_account()};
+    EXPECT_EQ(stage_names(two).own[1][1], "decode, sample-half");
+    EXPECT_EQ(stage_names(two).common, "batch 1, 1,024 tokens, context 4,096");
+    Account one = sample_account();
+    one.stages.resize(1);
+    EXPECT_EQ(stage_names(std::vector{one}).own[0][0], one.stages[0].name);
+    EXPECT_TRUE(stage_names({}).own.empty());
+}
+
 TEST(Charts, SurviveAnythingAReportCanHold) {
     Account hostile = sample_account();
     hostile.title = "<script>alert(1)</script>\"'&\x01\xff";
@@ -77,7 +115,8 @@ TEST(Charts, SurviveAnythingAReportCanHold) {
             for (const char* bad : {"<script", "nan", "inf ", "inf\"", "inf,"})
                 EXPECT_THAT(svg, Not(HasSubstr(bad))) << chart.name;
         }
-        const std::string page = account_page(accounts, "roofline <b>");
+        const std::string page =
+            write_page({.report = accounts_markdown(accounts), .accounts = accounts, .command = "roofline <b>"});
         EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
         EXPECT_THAT(page, Not(HasSubstr("<img")));
         EXPECT_THAT(page, Not(HasSubstr("<b>\"")));
@@ -88,14 +127,14 @@ TEST(Charts, SurviveAnythingAReportCanHold) {
 
 TEST(Page, LoadsNothingFromAnywhere) {
     const std::vector<Account> accounts = {sample_account()};
-    std::string page = account_page(accounts, "");
+    std::string page = write_page({.report = accounts_markdown(accounts), .accounts = accounts});
     // The name of a namespace is not an address that is asked.
     for (std::size_t at = page.find("http://www.w3.org/2000/svg"); at != std::string::npos;
          at = page.find("http://www.w3.org/2000/svg"))
         page.erase(at, 26);
     for (const char* bad : {"http:", "https:", "//cdn", "src=", "@import", "url(h"})
         EXPECT_THAT(page, Not(HasSubstr(bad)));
-    EXPECT_THAT(page, HasSubstr("data-name=\"layers.ffn.gate_up\" data-stage=\"decode\""));
+    EXPECT_THAT(page, HasSubstr("<td class=\"words\">layers.ffn.gate_up</td>"));
 }
 
 TEST(Terminal, IsNoWiderThanAskedAndPaintsOnlyWhereAllowed) {

@@ -44,28 +44,41 @@ std::string change_text(const Row& row, const Side& side) {
     return fmt::format("{} ({}{})", word, up ? "+" : "-", render::percent(up ? *side.ratio - 1.0 : 1.0 - *side.ratio));
 }
 
-/// Rows of one stage, or, where only stages are compared, of all.
-render::Table table_of(const Comparison& comparison, std::span<const StageComparison> stages, std::size_t top) {
-    const std::size_t sides = comparison.titles.size();
+/// Columns of the sides, the first of them called so.
+render::Table table_headed(std::size_t sides, std::string first) {
     render::Table table;
-    table.columns.push_back(
-        {comparison.devices ? "figure" : std::string(assess::name(comparison.by)), render::Align::left});
+    table.columns.push_back({std::move(first), render::Align::left});
     for (std::size_t i = 0; i < sides; ++i) table.columns.push_back({letter(i)});
     for (std::size_t i = 1; i < sides; ++i) {
         table.columns.push_back({letter(i) + "/A"});
         table.columns.push_back({sides > 2 ? letter(i) + " is" : "B is", render::Align::left});
     }
-    const auto add = [&](const Row& row, std::string title) {
-        std::vector<std::string> cells = {std::move(title)};
-        for (const Side& side : row.sides) cells.push_back(value_text(row, side));
-        for (std::size_t i = 1; i < sides; ++i) {
-            cells.push_back(ratio_text(row.sides[i]));
-            cells.push_back(change_text(row, row.sides[i]));
-        }
-        table.rows.push_back(std::move(cells));
-    };
+    return table;
+}
+
+void add(render::Table& table, const Row& row, std::string title) {
+    std::vector<std::string> cells = {std::move(title)};
+    for (const Side& side : row.sides) cells.push_back(value_text(row, side));
+    for (std::size_t i = 1; i < row.sides.size(); ++i) {
+        cells.push_back(ratio_text(row.sides[i]));
+        cells.push_back(change_text(row, row.sides[i]));
+    }
+    table.rows.push_back(std::move(cells));
+}
+
+/// Of every stage only the whole.
+render::Table stages_table(const Comparison& comparison) {
+    render::Table table = table_headed(comparison.titles.size(), "stage");
+    for (const StageComparison& stage : comparison.stages) add(table, stage.total, stage.name);
+    return table;
+}
+
+/// Rows of one stage, or, where only stages are compared, of all.
+render::Table table_of(const Comparison& comparison, std::span<const StageComparison> stages, std::size_t top) {
+    const std::size_t sides = comparison.titles.size();
+    render::Table table = table_headed(sides, comparison.devices ? "figure" : std::string(assess::name(comparison.by)));
     for (const StageComparison& stage : stages) {
-        if (!comparison.devices) add(stage.total, stage.rows.empty() ? stage.name : stage.name + ", whole");
+        if (!comparison.devices) add(table, stage.total, stage.rows.empty() ? stage.name : stage.name + ", whole");
         for (std::size_t i = 0; i < stage.rows.size() && (top == 0 || i < top); ++i) {
             const Row& row = stage.rows[i];
             std::string title = row.name;
@@ -74,7 +87,7 @@ render::Table table_of(const Comparison& comparison, std::span<const StageCompar
                 if (merged > 1 && row.name.find(" + ") == std::string::npos)
                     title += fmt::format(" ({} in {})", merged, letter(side));
             }
-            add(row, title);
+            add(table, row, title);
         }
     }
     return table;
@@ -134,9 +147,25 @@ std::string compare_text(const Comparison& comparison, const Judgement& judgemen
     const auto spelt = [&](const render::Table& table, std::string_view indent) {
         return markdown ? render::as_markdown(table) : render::as_text(table, indent);
     };
+    // What it comes to: the last thing a terminal shows, and the first of a page.
+    std::string sums = "\n";
+    for (std::size_t i = 1; i < comparison.titles.size(); ++i)
+        sums += fmt::format("{}{} against A: {}\n", markdown ? "- " : "", letter(i), tally(comparison, i));
+    if (judgement.fail_above) {
+        sums +=
+            judgement.failures.empty()
+                ? fmt::format("nothing that counts is worse by more than {}\n", render::percent(*judgement.fail_above))
+                : fmt::format("worse by more than {}:\n", render::percent(*judgement.fail_above));
+        for (const Comparison::Failure& failure : judgement.failures)
+            sums += "  " + failure_text(comparison, failure) + "\n";
+    }
+    if (markdown) text += sums;
     if (comparison.devices || comparison.by == assess::By::stage) {
         text += "\n" + spelt(table_of(comparison, comparison.stages, top), "");
     } else {
+        constexpr std::size_t few = 2;  // stages that one sees at a glance
+        if (comparison.stages.size() > few)
+            text += (markdown ? "\n## whole stages\n\n" : "\nwhole stages\n") + spelt(stages_table(comparison), "  ");
         for (const StageComparison& stage : comparison.stages) {
             text += (markdown ? "\n## " + stage.name + "\n\n" : "\n" + stage.name + "\n") +
                     spelt(table_of(comparison, std::span(&stage, 1), top), "  ");
@@ -145,17 +174,7 @@ std::string compare_text(const Comparison& comparison, const Judgement& judgemen
                                     stage.rows.size() - top);
         }
     }
-    text += "\n";
-    for (std::size_t i = 1; i < comparison.titles.size(); ++i)
-        text += fmt::format("{}{} against A: {}\n", markdown ? "- " : "", letter(i), tally(comparison, i));
-    if (judgement.fail_above) {
-        text +=
-            judgement.failures.empty()
-                ? fmt::format("nothing that counts is worse by more than {}\n", render::percent(*judgement.fail_above))
-                : fmt::format("worse by more than {}:\n", render::percent(*judgement.fail_above));
-        for (const Comparison::Failure& failure : judgement.failures)
-            text += "  " + failure_text(comparison, failure) + "\n";
-    }
+    text += markdown ? "\n" : sums;
     for (const std::string& note : comparison.notes) text += "note: " + note + "\n";
     return text;
 }

@@ -1,5 +1,6 @@
 #include "roofline/cli/output.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <vector>
 
@@ -10,10 +11,15 @@
 
 namespace roofline::cli {
 void OutputOptions::add_to(CLI::App& app, std::initializer_list<std::string> formats) {
-    app.add_option("--format", format, "How to print the answer")
-        ->check(CLI::IsMember(std::vector<std::string>(formats)))
-        ->capture_default_str();
-    app.add_option("-o,--output", file, "Write to this file instead of stdout")->type_name("FILE");
+    const CLI::Option* said = app.add_option("--format", format, "How to print the answer")
+                                  ->check(CLI::IsMember(std::vector<std::string>(formats)))
+                                  ->capture_default_str();
+    const bool pages = std::find(formats.begin(), formats.end(), "html") != formats.end();
+    app.add_option("-o,--output", file, "Write to this file instead of stdout")
+        ->type_name("FILE")
+        ->each([this, said, pages](const std::string& name) {
+            if (pages && said->count() == 0 && name.ends_with(".html")) format = "html";
+        });
 }
 
 Result<void> OutputOptions::write(std::string_view text) const {

@@ -5,6 +5,7 @@
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/raster.hpp"
 #include "roofline/io/tensors.hpp"
+#include "roofline/render/chart/figure.hpp"
 #include "roofline/render/page/page.hpp"
 
 namespace roofline::cli {
@@ -23,23 +24,26 @@ Result<void> PlotOptions::check(std::string_view option) const {
                             io::printable(file)));
 }
 
-Result<void> PlotOptions::write(std::span<const Account> accounts) const {
-    return write(accounts, *render::chart::find_account_chart("roofline"), {});
+std::string Shown::page() const {
+    const Drawing drawn = drawing();
+    return render::write_page({.title = drawn.title,
+                               .report = report(),
+                               .charts = drawn.charts,
+                               .accounts = drawn.accounts,
+                               .look = drawn.look,
+                               .command = command,
+                               .report_first = drawn.report_first});
 }
 
-Result<void> PlotOptions::write(std::span<const Account> accounts, const render::chart::AccountChart& chart,
-                                const render::chart::RooflineOptions& look) const {
+Result<void> PlotOptions::write(const Shown& shown) const {
     if (!asked()) return {};
     if (auto good = check(); !good) return good;
-    if (file.ends_with(".html")) return write_whole(file, render::account_page(accounts, ""));
-    return write_svg(chart.draw(accounts, look), "");
-}
-
-Result<void> PlotOptions::write_svg(const std::string& svg, const std::string& title) const {
-    if (!asked()) return {};
-    if (auto good = check(); !good) return good;
+    if (file.ends_with(".html")) return write_whole(file, shown.page());
+    const Drawing drawn = shown.drawing();
+    const std::string svg = drawn.accounts.empty()
+                                ? render::chart::stacked(drawn.charts, drawn.title)
+                                : render::chart::find_account_chart(drawn.chart)->draw(drawn.accounts, drawn.look);
     if (file.ends_with(".svg")) return write_whole(file, svg);
-    if (file.ends_with(".html")) return write_whole(file, render::chart_page({svg}, title, ""));
     const auto bytes = file.ends_with(".png") ? png_of(svg) : pdf_of(svg);
     if (!bytes) return std::unexpected(bytes.error());
     return write_whole(file, *bytes);

@@ -1,12 +1,13 @@
-// --plot FILE: the answer as a picture, its kind by the end of the name. A verb adds the option in one line and writes
-// in another:
+// An answer to look at: --plot FILE, its kind by the end of the name, and --format html. A verb says once what it can
+// show and how it reads:
 //
 //   options->plot.add_to(*verb);                                    // where it adds its options
-//   if (auto drawn = options.plot.write(accounts); !drawn) ...      // after its answer; does nothing where none is
-//   asked
+//   const Shown shown{command, [&] { return Drawing{...}; }, [&] { return markdown(...); }};
+//   text = options.output.format == "html" ? shown.page() : ...
+//   if (auto drawn = options.plot.write(shown); !drawn) ...         // after its answer; nothing where none is asked
 #pragma once
 
-#include <span>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,26 @@
 
 namespace roofline::cli {
 
+/// What can be drawn of an answer: accounts, of which there are charts, and charts of its own.
+struct Drawing {
+    std::string title = {};  // of a page; empty: the first heading of its report
+    std::vector<Account> accounts = {};
+    std::vector<std::string> charts =
+        {};                          // SVG, for a page; in a picture, under each other where there are no accounts
+    std::string chart = "roofline";  // the one of the accounts that a picture shows; a page shows all of them
+    render::chart::RooflineOptions look = {};
+    bool report_first = false;  // on a page
+};
+
+struct Shown {
+    std::string command;
+    std::function<Drawing()> drawing;
+    std::function<std::string()> report;  // Markdown
+
+    /// All of it in one file.
+    std::string page() const;
+};
+
 struct PlotOptions {
     std::string file;
 
@@ -26,14 +47,7 @@ struct PlotOptions {
     bool asked() const { return !file.empty(); }
     /// A name nobody can draw to is refused before anything is computed.
     Result<void> check(std::string_view option = "--plot") const;
-
-    /// The roofline of accounts; as HTML with everything else that can be drawn of them.
-    Result<void> write(std::span<const Account> accounts) const;
-    /// One chart of them; a page shows all of them whichever is named.
-    Result<void> write(std::span<const Account> accounts, const render::chart::AccountChart& chart,
-                       const render::chart::RooflineOptions& look) const;
-    /// A chart that was drawn already; the title is that of a page.
-    Result<void> write_svg(const std::string& svg, const std::string& title) const;
+    Result<void> write(const Shown& shown) const;
 };
 
 }  // namespace roofline::cli

@@ -16,6 +16,16 @@ std::string padded(const std::string& text, std::size_t to, Align align) {
     return align == Align::left ? text + space : space + text;
 }
 
+/// A bar ends a cell and a line break ends a row.
+std::string markdown_cell(const std::string& text) {
+    std::string cell;
+    for (const char c : text) {
+        if (c == '|') cell += '\\';
+        cell += c == '\n' ? ' ' : c;
+    }
+    return cell;
+}
+
 std::string csv_cell(const std::string& text) {
     if (text.find_first_of(",\"\n") == std::string::npos) return text;
     std::string quoted = "\"";
@@ -63,13 +73,13 @@ std::string as_text(const Table& table, std::string_view indent) {
 
 std::string as_markdown(const Table& table) {
     std::string text = "|";
-    for (const Column& column : table.columns) text += " " + column.title + " |";
+    for (const Column& column : table.columns) text += " " + markdown_cell(column.title) + " |";
     text += "\n|";
     for (const Column& column : table.columns) text += column.align == Align::left ? "---|" : "---:|";
     text += "\n";
     for (const auto& row : table.rows) {
         text += "|";
-        for (const std::string& cell : row) text += " " + cell + " |";
+        for (const std::string& cell : row) text += " " + markdown_cell(cell) + " |";
         text += "\n";
     }
     return text;

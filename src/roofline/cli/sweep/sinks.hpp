@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "roofline/ask/sweep/rows.hpp"
 #include "roofline/core/problem.hpp"
+#include "roofline/render/table.hpp"
 
 namespace roofline::cli {
 
@@ -33,7 +35,9 @@ Result<std::unique_ptr<Sink>> text_sink(const ask::RowLayout& layout);
 /// Takes up a file that holds the first rows of this very sweep; refuses any other, unless it may be overwritten.
 Result<std::unique_ptr<Sink>> file_sink(const std::string& path, const ask::RowLayout& layout, RowRange rows,
                                         bool overwrite);
-Result<std::unique_ptr<Sink>> table_sink(const std::string& path, const ask::RowLayout& layout, bool markdown);
+/// Written whole in the end, as `spell` spells it: what is the same in all rows, and the table of the rest.
+using SpellTable = std::function<std::string(const std::string& same, const render::Table& table)>;
+Result<std::unique_ptr<Sink>> table_sink(const std::string& path, const ask::RowLayout& layout, SpellTable spell);
 /// One table, `sweep`, with the number of the point as its key. Likewise taken up or refused.
 Result<std::unique_ptr<Sink>> sqlite_sink(const std::string& path, const ask::RowLayout& layout, RowRange rows,
                                           bool overwrite);

@@ -60,8 +60,8 @@ std::string title_of(const ask::MetricColumn& metric) {
 
 class TableOfRows final : public Sink {
   public:
-    TableOfRows(std::string path, const ask::RowLayout& layout, bool markdown)
-        : path_(std::move(path)), layout_(layout), markdown_(markdown) {}
+    TableOfRows(std::string path, const ask::RowLayout& layout, SpellTable spell)
+        : path_(std::move(path)), layout_(layout), spell_(std::move(spell)) {}
 
     Result<void> write(std::string_view text) override {
         while (!text.empty()) {
@@ -96,8 +96,7 @@ class TableOfRows final : public Sink {
                 table.rows[row].push_back(metric != nullptr ? with_unit(cell, metric->unit) : cell);
             }
         }
-        std::string text = same.empty() ? "" : same + "\n\n";
-        text += markdown_ ? render::as_markdown(table) : render::as_text(table);
+        const std::string text = spell_(same, table);
         if (!path_.empty()) return write_whole(path_, text);
         if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
             return fail("stdout: cannot be written");
@@ -107,14 +106,14 @@ class TableOfRows final : public Sink {
   private:
     std::string path_;
     const ask::RowLayout& layout_;
-    bool markdown_;
+    SpellTable spell_;
     std::vector<std::vector<std::string>> rows_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Sink>> table_sink(const std::string& path, const ask::RowLayout& layout, bool markdown) {
-    return std::make_unique<TableOfRows>(path, layout, markdown);
+Result<std::unique_ptr<Sink>> table_sink(const std::string& path, const ask::RowLayout& layout, SpellTable spell) {
+    return std::make_unique<TableOfRows>(path, layout, std::move(spell));
 }
 
 }  // namespace roofline::cli

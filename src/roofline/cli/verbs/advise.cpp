@@ -24,19 +24,16 @@ Result<int> run(const Options& options, const std::string& command) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto advice = options.question.answer(this_machine());
     if (!advice) return std::unexpected(advice.error());
-    std::string text;
-    if (options.output.format == "json") {
-        text = io::advice_text(*advice, {command, now_iso()});
-    } else if (options.output.format == "csv") {
-        text = render::advise_csv(*advice);
-    } else {
-        text = options.output.format == "md" ? render::advise_markdown(*advice) : render::advise_text(*advice);
-    }
+    const Shown shown{command, [&] { return Drawing{.charts = {render::chart::advice_figure(*advice)}}; },
+                      [&] { return render::advise_markdown(*advice); }};
+    const std::string& format = options.output.format;
+    const std::string text = format == "json"   ? io::advice_text(*advice, {command, now_iso()})
+                             : format == "csv"  ? render::advise_csv(*advice)
+                             : format == "html" ? shown.page()
+                             : format == "md"   ? render::advise_markdown(*advice)
+                                                : render::advise_text(*advice);
     if (auto done = options.output.write(text); !done) return std::unexpected(done.error());
-    if (options.plot.asked()) {
-        const std::string svg = render::chart::advice_figure(*advice);
-        if (auto drawn = options.plot.write_svg(svg, "Advice"); !drawn) return std::unexpected(drawn.error());
-    }
+    if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
     return advice->asked.fit.fits ? done : no_answer;
 }
 
@@ -48,7 +45,7 @@ void advise_verb(Program& program) {
         program.app.add_subcommand("advise", "What should I change, and what would each change really buy?");
     options->question.add_to(options->form);
     add_to(*verb, options->form);
-    options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
     options->plot.add_to(*verb);
     verb->callback(
         [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });

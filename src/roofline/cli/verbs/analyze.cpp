@@ -22,6 +22,7 @@
 #include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
 #include "roofline/io/report_json.hpp"
+#include "roofline/render/chart/spots.hpp"
 #include "roofline/render/chart/timeline.hpp"
 
 namespace roofline::cli {
@@ -111,15 +112,15 @@ std::vector<Result<analyze::Analysis>> read_all(const Options& options, const an
     return results;
 }
 
-/// Of one step: of the stage that was asked for, else of decode, else of the first there is.
-Result<void> draw_timeline(const Options& options, const analyze::Analysis& analysis) {
+/// Of one step: of the stage that was asked for, else of decode, else of the first there is. Empty where no step has
+/// times.
+std::string timeline_of(const Options& options, const analyze::Analysis& analysis) {
     const std::string wanted = options.stage.empty() ? "decode" : options.stage;
     const analyze::StepEvents* shown = nullptr;
     for (const analyze::StepEvents& step : analysis.timelines) {
         if (shown == nullptr || (!shown->stage.starts_with(wanted) && step.stage.starts_with(wanted))) shown = &step;
     }
-    if (shown == nullptr || shown->streams.empty())
-        return fail(fmt::format("--timeline: {} has no steps with times", analysis.file));
+    if (shown == nullptr || shown->streams.empty()) return "";
     std::vector<render::chart::TimelineLane> lanes;
     // "device 0 stream 7": the device only where there are several.
     const std::size_t at = shown->streams.front().find("stream");
@@ -131,17 +132,24 @@ Result<void> draw_timeline(const Options& options, const analyze::Analysis& anal
     for (const analyze::RanInStep& event : shown->events)
         events.push_back({event.name, event.group, event.begin_s, event.end_s, static_cast<int>(event.stream)});
     const std::string title = fmt::format("{}, {}", file_name(analysis.file), shown->step);
-    return options.timeline.write_svg(render::chart::timeline_chart(std::move(events), lanes, title), title);
+    return render::chart::timeline_chart(std::move(events), lanes, title);
 }
 
-Result<void> draw(const Options& options, const std::vector<analyze::Analysis>& analyses) {
+std::vector<Account> accounts_of(const std::vector<analyze::Analysis>& analyses) {
     std::vector<Account> accounts;
     for (const analyze::Analysis& analysis : analyses) {
         accounts.push_back(analysis.account);
         accounts.back().title = file_name(analysis.account.title);  // a picture has no room for a path
     }
-    if (auto drawn = options.plot.write(accounts); !drawn) return drawn;
-    return options.timeline.asked() ? draw_timeline(options, analyses.front()) : Result<void>();
+    return accounts;
+}
+
+std::string worded(const std::vector<analyze::Analysis>& analyses, const analyze::TextOptions& how) {
+    std::string text;
+    if (analyses.size() > 1) text = analyze::ranks_text(analyses, how) + "\n";
+    for (std::size_t i = 0; i < analyses.size(); ++i)
+        text += (i == 0 ? "" : "\n") + analyze::analysis_text(analyses[i], how);
+    return text;
 }
 
 Result<int> run(const Options& options, const std::string& command) {
@@ -172,6 +180,26 @@ Result<int> run(const Options& options, const std::string& command) {
         }
         if (!any) return fail(fmt::format("--stage {}: no such stage; there are: {}", options.stage, known));
     }
+    const std::string timeline =
+        options.timeline.asked() || options.output.format == "html" || options.plot.file.ends_with(".html")
+            ? timeline_of(options, analyses.front())
+            : "";
+    if (options.timeline.asked() && timeline.empty())
+        return fail(fmt::format("--timeline: {} has no steps with times", analyses.front().file));
+    const auto in_markdown = [&] {
+        analyze::TextOptions whole = how;
+        whole.markdown = true;
+        whole.top = 0;  // a page can be searched
+        return worded(analyses, whole);
+    };
+    const Shown shown{command,
+                      [&] {
+                          Drawing drawing{.accounts = accounts_of(analyses)};
+                          drawing.title = render::chart::common_title(drawing.accounts);
+                          if (!timeline.empty()) drawing.charts.push_back(timeline);
+                          return drawing;
+                      },
+                      in_markdown};
     std::string text;
     if (options.output.format == "json") {
         if (analyses.size() == 1) {
@@ -185,12 +213,12 @@ Result<int> run(const Options& options, const std::string& command) {
     } else if (options.output.format == "csv") {
         text = analyze::analysis_csv(analyses, how);
     } else {
-        if (analyses.size() > 1) text = analyze::ranks_text(analyses, how) + "\n";
-        for (std::size_t i = 0; i < analyses.size(); ++i)
-            text += (i == 0 ? "" : "\n") + analyze::analysis_text(analyses[i], how);
+        text = options.output.format == "html" ? shown.page() : worded(analyses, how);
     }
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
-    if (auto drawn = draw(options, analyses); !drawn) return std::unexpected(drawn.error());
+    if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
+    const Shown step{command, [&] { return Drawing{.charts = {timeline}}; }, in_markdown};
+    if (auto drawn = options.timeline.write(step); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -243,7 +271,7 @@ void analyze_verb(Program& program) {
         ->capture_default_str();
     verb->add_option("--stage", options->stage, "Only stages whose name begins so: prefill, decode");
     verb->add_option("--top", options->top, "Rows of a table; 0: all")->capture_default_str();
-    options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
     options->plot.add_to(*verb);
     verb->add_option("--timeline", options->timeline.file,
                      "Draw one step (of --stage, else of decode) kernel by kernel")

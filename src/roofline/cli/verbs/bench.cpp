@@ -31,11 +31,13 @@ Result<int> run(const Options& options, const std::string& command) {
         fmt::print(stderr, "roofline: stopped; nothing was written\n");
         return stopped;
     }
-    const std::string text = options.output.format == "json" ? io::dump(bench::run_json(*found, {command, now_iso()}))
-                                                             : bench_text(*found, options.output.format == "md");
+    const Shown shown{command, [&] { return Drawing{.accounts = {found->account}}; },
+                      [&] { return bench_text(*found, true); }};
+    const std::string text = options.output.format == "json"   ? io::dump(bench::run_json(*found, {command, now_iso()}))
+                             : options.output.format == "html" ? shown.page()
+                                                               : bench_text(*found, options.output.format == "md");
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
-    const Account* drawn = &found->account;
-    if (auto good = options.plot.write({drawn, 1}); !good) return std::unexpected(good.error());
+    if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -114,7 +116,7 @@ void bench_verb(Program& program) {
     verb->add_option("--node-modules", bench.node_modules, "Folder that holds node-llama-cpp")
         ->group(engine)
         ->type_name("FOLDER");
-    options->output.add_to(*verb, {"table", "md", "json"});
+    options->output.add_to(*verb, {"table", "md", "json", "html"});
     options->plot.add_to(*verb);
     verb->callback(
         [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });

@@ -22,6 +22,7 @@ namespace {
 struct Options {
     std::vector<std::string> files;
     std::string output;
+    std::string format = "table";
     PlotOptions plot;
 };
 
@@ -36,7 +37,7 @@ std::vector<std::string> made_from(const assess::Measurements& measured) {
     return lines;
 }
 
-std::string fit_table(const predict::Calibration& calibration) {
+render::Table fit_table(const predict::Calibration& calibration) {
     render::Table table{{{"class", render::Align::left},
                          {"type", render::Align::left},
                          {"stack", render::Align::left},
@@ -60,20 +61,37 @@ std::string fit_table(const predict::Calibration& calibration) {
                               fitted.error > 0.0 ? fmt::format("{:.1f}%", 100.0 * fitted.error) : "-",
                               fmt::format("{:.2f}-{:.2f}", fitted.low, fitted.high), constants});
     }
-    return render::as_text(table);
+    return table;
 }
 
 /// The rows as the new constants have them. It shows where a formula cannot follow, not how well others are predicted.
-Result<void> draw(const Options& options, const assess::Measurements& measured,
-                  const predict::Calibration& calibration) {
+Drawing drawing_of(const assess::Measurements& measured, const predict::Calibration& calibration) {
     const auto shared = std::make_shared<const predict::Calibration>(calibration);
     std::vector<assess::Expected> expected;
     for (const assess::Measurement& row : measured.rows) expected.push_back(assess::expect(row, shared));
     const std::string how = "with the constants fitted to these very rows; validate shows rows left out of the fit";
-    return options.plot.write_svg(measured_scatter(measured.rows, expected, how), "Predicted against measured");
+    return {.title = "Constants of expected times", .charts = {measured_scatter(measured.rows, expected, how)}};
 }
 
-Result<int> calibrate(const Options& options) {
+std::string worded(const assess::Measurements& measured, const predict::Calibration& calibration, bool markdown) {
+    const std::string used = fmt::format(
+        "{} rows used, {} refused. The error is the mean over rows the fit had not seen: other families of shapes for "
+        "a device, other devices for a generation, other generations for all devices.\n",
+        measured.rows.size(), measured.refused.size());
+    const render::Table fits = fit_table(calibration);
+    std::string text =
+        markdown ? used + "\n## constants\n\n" + render::as_markdown(fits) : render::as_text(fits) + "\n" + used;
+    const auto refused = assess::count_refused(measured.refused);
+    if (markdown && !refused.empty()) text += "\n## rows refused\n\n";
+    for (const assess::RefusedCount& count : refused)
+        text += markdown ? fmt::format("- {}: {} ({})\n", count.rows, count.reason, count.places)
+                         : fmt::format("refused {:>5}  {}  ({})\n", count.rows, count.reason, count.places);
+    if (markdown && !measured.notes.empty()) text += "\n## notes\n\n";
+    for (const std::string& note : measured.notes) text += fmt::format("{}{}\n", markdown ? "- " : "note: ", note);
+    return text;
+}
+
+Result<int> calibrate(const Options& options, const std::string& command) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     auto measured = load_measured(options.files, For::fitting);
     if (!measured) return std::unexpected(measured.error());
@@ -92,19 +110,12 @@ Result<int> calibrate(const Options& options) {
             !written)
             return std::unexpected(written.error());
     }
-    std::string text = fit_table(calibration);
-    text += fmt::format(
-        "\n{} rows used, {} refused. The error is the mean over rows the fit had not seen: other families of shapes "
-        "for "
-        "a device, other devices for a generation, other generations for all devices.\n",
-        measured->rows.size(), measured->refused.size());
-    for (const assess::RefusedCount& count : assess::count_refused(measured->refused))
-        text += fmt::format("refused {:>5}  {}  ({})\n", count.rows, count.reason, count.places);
-    for (const std::string& note : measured->notes) text += fmt::format("note: {}\n", note);
+    const Shown shown{command, [&] { return drawing_of(*measured, calibration); },
+                      [&] { return worded(*measured, calibration, true); }};
+    const std::string text =
+        options.format == "html" ? shown.page() : worded(*measured, calibration, options.format == "md");
     if (auto written = OutputOptions{}.write(text); !written) return std::unexpected(written.error());
-    if (options.plot.asked()) {
-        if (auto drawn = draw(options, *measured, calibration); !drawn) return std::unexpected(drawn.error());
-    }
+    if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -119,8 +130,12 @@ void calibrate_verb(Program& program) {
             "without any, the tables shipped with the program")
         ->type_name("FILE");
     verb->add_option("-o,--output", options->output, "Write the constants here, for --calibration")->type_name("FILE");
+    verb->add_option("--format", options->format, "How to print what was fitted")
+        ->check(CLI::IsMember({"table", "md", "html"}))
+        ->capture_default_str();
     options->plot.add_to(*verb);
-    verb->callback([&program, options] { program.action = [options] { return calibrate(*options); }; });
+    verb->callback(
+        [&program, options] { program.action = [&program, options] { return calibrate(*options, program.command); }; });
 }
 
 }  // namespace roofline::cli

@@ -1,7 +1,9 @@
 // roofline compare: reports or devices side by side; what got better or worse, what appeared or vanished.
 #include "roofline/assess/compare.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -14,6 +16,7 @@
 #include "roofline/cli/program.hpp"
 #include "roofline/io/account_json.hpp"
 #include "roofline/io/device_file.hpp"
+#include "roofline/render/chart/spots.hpp"
 
 namespace roofline::cli {
 namespace {
@@ -85,7 +88,25 @@ Result<double> parse_percent(const std::string& text) {
     return percent ? *value / 100.0 : *value;
 }
 
-/// Titles that tell the sides apart: the file's name where two are called the same.
+/// Runs of several batches have several stages of one name: then what else they are is part of it, on all sides.
+void tell_stages_apart(std::vector<Account>& accounts) {
+    std::set<std::string> unclear;
+    for (const Account& account : accounts) {
+        std::set<std::string> seen;
+        for (const AccountStage& stage : account.stages) {
+            if (!seen.insert(stage.name).second) unclear.insert(stage.name);
+        }
+    }
+    for (Account& account : accounts) {
+        for (AccountStage& stage : account.stages) {
+            if (!unclear.contains(stage.name)) continue;
+            const std::string whole = render::chart::describe_stage(stage);  // "decode bf16, batch 8, context 1,024"
+            if (whole.size() > stage.name.size() + 2) stage.name += " (" + whole.substr(stage.name.size() + 2) + ")";
+        }
+    }
+}
+
+/// Titles that tell the sides apart: the file where two are called the same, without its folder where that is enough.
 template <class Thing, class Title>
 void tell_apart(std::vector<Thing>& things, const std::vector<std::string>& files, Title title) {
     std::vector<std::string> before;
@@ -93,7 +114,11 @@ void tell_apart(std::vector<Thing>& things, const std::vector<std::string>& file
     for (std::size_t i = 0; i < things.size(); ++i) {
         bool alone = !before[i].empty();
         for (std::size_t j = 0; j < things.size(); ++j) alone = alone && (i == j || before[i] != before[j]);
-        if (!alone) title(things[i]) = before[i].empty() ? files[i] : fmt::format("{} ({})", before[i], files[i]);
+        const bool by_name = std::count_if(files.begin(), files.end(), [&](const std::string& file) {
+                                 return file_name(file) == file_name(files[i]);
+                             }) == 1;
+        const std::string file = by_name ? file_name(files[i]) : files[i];
+        if (!alone) title(things[i]) = before[i].empty() ? file : fmt::format("{} ({})", before[i], file);
     }
 }
 
@@ -118,6 +143,7 @@ Result<int> run(const Options& options, const std::string& command) {
     }
     if (!loaded.accounts.empty() && !loaded.devices.empty())
         return fail("compare: found reports and devices, expected all of one kind");
+    tell_stages_apart(loaded.accounts);
     tell_apart(loaded.accounts, options.files, [](Account& account) -> std::string& { return account.title; });
     tell_apart(loaded.devices, options.files, [](Device& device) -> std::string& { return device.name; });
     const auto comparison =
@@ -125,16 +151,26 @@ Result<int> run(const Options& options, const std::string& command) {
     if (!comparison) return std::unexpected(comparison.error());
     if (judgement.fail_above) judgement.failures = comparison->worse_than(*judgement.fail_above);
 
-    const auto rows = static_cast<std::size_t>(*top);
-    const std::string text =
-        options.output.format == "json"
-            ? io::dump(compare_json(*comparison, judgement, options.files, {command, now_iso()}))
-        : options.output.format == "csv"
-            ? compare_csv(*comparison)
-            : compare_text(*comparison, judgement, comparison->devices ? 0 : rows, options.output.format == "md");
-    if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    const std::size_t rows = comparison->devices ? 0 : static_cast<std::size_t>(*top);
     for (Device& device : loaded.devices) loaded.accounts.push_back({device.title, "", device, "", {}, {}});
-    if (auto drawn = options.plot.write(loaded.accounts); !drawn) return std::unexpected(drawn.error());
+    const Shown shown{command,
+                      [&] {
+                          return Drawing{"Side by side: " + render::chart::common_title(loaded.accounts),
+                                         loaded.accounts,
+                                         {},
+                                         "roofline",
+                                         {},
+                                         /*report_first=*/true};
+                      },
+                      [&] { return compare_text(*comparison, judgement, 0, true); }};
+    const std::string& format = options.output.format;
+    const std::string text = format == "json"
+                                 ? io::dump(compare_json(*comparison, judgement, options.files, {command, now_iso()}))
+                             : format == "csv"  ? compare_csv(*comparison)
+                             : format == "html" ? shown.page()
+                                                : compare_text(*comparison, judgement, rows, format == "md");
+    if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
     return judgement.failures.empty() ? done : no_answer;
 }
 
@@ -157,7 +193,7 @@ void compare_verb(Program& program) {
     verb->add_option("--fail-above", options->fail_above,
                      "Exit with 1 if a stage, or a row of at least 1% of its stage, is worse by more than this (5%)");
     verb->add_option("--top", options->top, "Rows a stage, largest differences first; 0 for all");
-    options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
     options->plot.add_to(*verb);
     verb->callback(
         [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });

@@ -59,8 +59,7 @@ render::chart::LandscapePoint point_of(const Device& device) {
                         render::with_unit(bandwidth, "B/s"), render::intensity(FlopsPerByte(rate / bandwidth)))};
 }
 
-Result<void> draw_all(const PlotOptions& plot, const std::vector<render::chart::LandscapePoint>& points) {
-    if (!plot.asked()) return {};
+Drawing draw_all(const std::vector<render::chart::LandscapePoint>& points) {
     render::chart::LandscapeLook look;
     look.title = "Machines by bandwidth and compute";
     look.subtitle = "datasheet figures; machines on one dotted line have the same ridge and are compute-bound alike";
@@ -68,10 +67,10 @@ Result<void> draw_all(const PlotOptions& plot, const std::vector<render::chart::
     look.y_name = "16-bit rate, dense (FLOP/s)";
     for (const double ridge : {1.0, 10.0, 100.0, 1000.0})
         look.diagonals.push_back({ridge, fmt::format("ridge {:.0f} FLOP/B", ridge)});
-    return plot.write_svg(render::chart::landscape_chart(points, look), look.title);
+    return {.title = "Known machines", .charts = {render::chart::landscape_chart(points, look)}};
 }
 
-Result<int> list(const Options& options) {
+Result<int> list(const Options& options, const std::string& command) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     std::vector<render::chart::LandscapePoint> points;
     render::Table table{{{"name", render::Align::left},
@@ -108,10 +107,12 @@ Result<int> list(const Options& options) {
         return fail(
             fmt::format("--vendor: found \"{}\", expected one of {}", options.vendor, fmt::join(vendors, ", ")));
     }
-    const std::string text =
-        options.output.format == "json" ? io::devices_text(devices) : spelt(table, options.output.format);
+    const Shown shown{command, [&] { return draw_all(points); }, [&] { return render::as_markdown(table); }};
+    const std::string text = options.output.format == "json"   ? io::devices_text(devices)
+                             : options.output.format == "html" ? shown.page()
+                                                               : spelt(table, options.output.format);
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
-    if (auto drawn = draw_all(options.plot, points); !drawn) return std::unexpected(drawn.error());
+    if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -132,25 +133,7 @@ void add_count(render::Table& table, const std::string& path, const std::optiona
     if (figure) add_row(table, path, render::grouped(figure->value), *figure, device);
 }
 
-Result<void> draw_one(const PlotOptions& plot, const Device& device) {
-    if (!plot.asked()) return {};
-    Account account;
-    account.title = device.title;
-    account.verb = "devices";
-    account.device = device;
-    return plot.write(std::vector{account});
-}
-
-Result<int> show(const Options& options) {
-    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
-    const auto device = load_device(options.name);
-    if (!device) return std::unexpected(device.error());
-    if (auto drawn = draw_one(options.plot, *device); !drawn) return std::unexpected(drawn.error());
-    if (options.output.format == "json") {
-        if (auto written = options.output.write(io::device_text(*device)); !written)
-            return std::unexpected(written.error());
-        return done;
-    }
+render::Table figures_of(const Device& device) {
     render::Table table{{{"figure", render::Align::left},
                          {"value"},
                          {"is", render::Align::left},
@@ -159,42 +142,71 @@ Result<int> show(const Options& options) {
                         {}};
     for (const Engine engine : {Engine::matrix, Engine::vector}) {
         for (const DType type : all_dtypes) {
-            const auto& figure = device->rate(engine, type);
+            const auto& figure = device.rate(engine, type);
             add_figure(table, fmt::format("{}.{}", name(engine), name(type)), figure ? &*figure : nullptr, "FLOP/s",
-                       *device);
+                       device);
         }
     }
-    add_count(table, "multiprocessors", device->multiprocessors, *device);
-    add_count(table, "matrix_tile", device->matrix_tile, *device);
+    add_count(table, "multiprocessors", device.multiprocessors, device);
+    add_count(table, "matrix_tile", device.matrix_tile, device);
     for (const Level level : all_levels) {
-        const auto& entry = device->level(level);
+        const auto& entry = device.level(level);
         const std::string technology = entry && !entry->technology.empty() ? " (" + entry->technology + ")" : "";
-        add_figure(table, fmt::format("{}.capacity{}", name(level), technology), device->capacity(level), "B", *device);
+        add_figure(table, fmt::format("{}.capacity{}", name(level), technology), device.capacity(level), "B", device);
         if (entry && entry->reported)
-            add_figure(table, fmt::format("{}.reported{}", name(level), technology), &*entry->reported, "B", *device);
-        add_figure(table, fmt::format("{}.bandwidth{}", name(level), technology), device->bandwidth(level), "B/s",
-                   *device);
+            add_figure(table, fmt::format("{}.reported{}", name(level), technology), &*entry->reported, "B", device);
+        add_figure(table, fmt::format("{}.bandwidth{}", name(level), technology), device.bandwidth(level), "B/s",
+                   device);
     }
-    if (const std::optional<Figure>& power = device->power) add_figure(table, "power", &*power, "W", *device);
-    for (const auto& [path, ceiling] : device->ceilings)
-        add_figure(table, "measured " + path, &ceiling, path.ends_with("bandwidth") ? "B/s" : "FLOP/s", *device);
+    if (const std::optional<Figure>& power = device.power) add_figure(table, "power", &*power, "W", device);
+    for (const auto& [path, ceiling] : device.ceilings)
+        add_figure(table, "measured " + path, &ceiling, path.ends_with("bandwidth") ? "B/s" : "FLOP/s", device);
+    return table;
+}
 
-    std::string text = fmt::format("{}  {}, {}{}{}\n\n", device->title, device->vendor, device->year,
-                                   device->generation.empty() ? "" : ", " + device->generation,
-                                   device->status.empty() ? "" : ", " + device->status);
-    text += spelt(table, options.output.format);
-    text += "\nridge (FLOP/byte, dense peak over memory bandwidth)\n";
+std::string describe(const Device& device, bool markdown) {
+    std::string text =
+        fmt::format("{}{}{}{}, {}{}{}\n\n", markdown ? "# " : "", device.title, markdown ? "\n\n" : "  ", device.vendor,
+                    device.year, device.generation.empty() ? "" : ", " + device.generation,
+                    device.status.empty() ? "" : ", " + device.status);
+    text += spelt(figures_of(device), markdown ? "md" : "table");
+    const auto heading = [&](std::string_view words) {
+        text += markdown ? fmt::format("\n## {}\n\n", words) : fmt::format("\n{}\n", words);
+    };
+    heading("ridge (FLOP/byte, dense peak over memory bandwidth)");
     for (const DType type : all_dtypes) {
-        const bool own = device->rate(Engine::matrix, type) || device->rate(Engine::vector, type);
-        if (const auto at = ridge(*device, type); own && at)
-            text += fmt::format("  {:6}{}\n", name(type), render::intensity(*at));
+        const bool own = device.rate(Engine::matrix, type) || device.rate(Engine::vector, type);
+        if (const auto at = ridge(device, type); own && at)
+            text += markdown ? fmt::format("- {}: {}\n", name(type), render::intensity(*at))
+                             : fmt::format("  {:6}{}\n", name(type), render::intensity(*at));
     }
-    text += "\nsources\n";
-    for (const auto& [id, source] : device->sources)
-        text += fmt::format("  {:16}{}, {}\n", id, source.title, source.date);
-    if (!device->notes.empty()) text += "\nnotes\n";
-    for (const std::string& note : device->notes) text += "  - " + note + "\n";
+    heading("sources");
+    for (const auto& [id, source] : device.sources)
+        text += markdown ? fmt::format("- {}: {}, {}\n", id, source.title, source.date)
+                         : fmt::format("  {:16}{}, {}\n", id, source.title, source.date);
+    if (!device.notes.empty()) heading("notes");
+    for (const std::string& note : device.notes) text += fmt::format("{}- {}\n", markdown ? "" : "  ", note);
+    return text;
+}
+
+Result<int> show(const Options& options, const std::string& command) {
+    if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
+    const auto device = load_device(options.name);
+    if (!device) return std::unexpected(device.error());
+    const Shown shown{command,
+                      [&] {
+                          Account account;
+                          account.title = device->title;
+                          account.verb = "devices";
+                          account.device = *device;
+                          return Drawing{.accounts = {account}};
+                      },
+                      [&] { return describe(*device, true); }};
+    const std::string text = options.output.format == "json"   ? io::device_text(*device)
+                             : options.output.format == "html" ? shown.page()
+                                                               : describe(*device, options.output.format == "md");
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -205,14 +217,16 @@ void devices_verb(Program& program) {
     CLI::App* verb =
         program.app.add_subcommand("devices", "Known machines; `devices show NAME` for every figure with its source");
     verb->add_option("--vendor", options->vendor, "Only this vendor's");
-    options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
     options->plot.add_to(*verb);
     CLI::App* one = verb->add_subcommand("show", "Every figure of one device, with its source");
     one->add_option("name", options->name, "Device name or file")->required()->type_name("DEVICE");
-    options->output.add_to(*one, {"table", "md", "json"});
+    options->output.add_to(*one, {"table", "md", "json", "html"});
     options->plot.add_to(*one);
     verb->callback([&program, options, one] {
-        program.action = [options, one] { return one->parsed() ? show(*options) : list(*options); };
+        program.action = [&program, options, one] {
+            return one->parsed() ? show(*options, program.command) : list(*options, program.command);
+        };
     });
 }
 

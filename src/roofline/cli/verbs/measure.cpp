@@ -115,14 +115,18 @@ Account account_of(const Device& device) {
     return account;
 }
 
-std::string for_people(const measure::Measured& measured, bool markdown) {
+enum class Wording { text, markdown, page };  // a page has a picture of its own
+
+std::string for_people(const measure::Measured& measured, Wording wording) {
+    const bool markdown = wording != Wording::text;
     std::string text = fmt::format("{}{}\n\n", markdown ? "# " : "", measured.device.title);
     const render::Table table = figures(measured.found);
     text += markdown ? render::as_markdown(table) : render::as_text(table);
     if (measured.context.contains("topology"))
         text += fmt::format("\n{}{}", measured.context["topology"].get<std::string>(), "\n");
     if (const std::string levels = levels_line(measured); !levels.empty()) text += "\n" + levels;
-    if (const auto device = account_of(measured.device); !render::chart::compute_roofs(device).empty()) {
+    const auto device = account_of(measured.device);
+    if (wording != Wording::page && !render::chart::compute_roofs(device).empty()) {
         const std::string drawing = render::terminal_roofline(std::vector{device}, {false, 80, false});
         text += markdown ? fmt::format("\n```text\n{}```\n", drawing) : "\n" + drawing;
     }
@@ -205,12 +209,7 @@ Result<measure::Measured> measured_device(const Options& options) {
     return fail(fmt::format("--device: found \"{}\", expected cpu or cuda:N", options.device));
 }
 
-Result<void> draw(const Options& options, const Device& device) {
-    if (!options.plot.asked()) return {};
-    return options.plot.write(std::vector{account_of(device)});
-}
-
-Result<int> run(const Options& options) {
+Result<int> run(const Options& options, const std::string& command) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto measured = measured_device(options);
     if (interrupted()) {
@@ -230,8 +229,13 @@ Result<int> run(const Options& options) {
                             options.only));
         }
     }
-    std::string text =
-        json ? io::dump(measure::measured_json(*measured)) : for_people(*measured, options.output.format == "md");
+    const Shown shown{command, [&] { return whole ? Drawing{.accounts = {account_of(measured->device)}} : Drawing{}; },
+                      [&] { return for_people(*measured, Wording::page); }};
+    const bool html = options.output.format == "html";
+    std::string text = json ? io::dump(measure::measured_json(*measured))
+                       : html
+                           ? shown.page()
+                           : for_people(*measured, options.output.format == "md" ? Wording::markdown : Wording::text);
     // Only a whole measurement replaces the profile that other verbs rely on.
     const bool saved = options.keep && options.only.empty();
     if (names_json && !json) {
@@ -240,12 +244,12 @@ Result<int> run(const Options& options) {
             return std::unexpected(done.error());
         if (saved) keep(*measured, text, true);
         fmt::print("{}", text);
-        if (auto drawn = draw(options, measured->device); !drawn) return std::unexpected(drawn.error());
+        if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
         return done;
     }
-    if (saved) keep(*measured, text, !json && options.output.file.empty());
+    if (saved) keep(*measured, text, !json && !html && options.output.file.empty());
     if (auto done = options.output.write(text); !done) return std::unexpected(done.error());
-    if (auto drawn = draw(options, measured->device); !drawn) return std::unexpected(drawn.error());
+    if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -264,9 +268,10 @@ void measure_verb(Program& program) {
                      "One figure or one kind: memory.read, l2, vector, fp32, copy; not kept as `this`")
         ->type_name("NAME");
     verb->add_flag("!--no-keep", options->keep, "Do not keep the profile as `this`");
-    options->output.add_to(*verb, {"table", "md", "json"});
+    options->output.add_to(*verb, {"table", "md", "json", "html"});
     options->plot.add_to(*verb);
-    verb->callback([&program, options] { program.action = [options] { return run(*options); }; });
+    verb->callback(
+        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
 }
 
 }  // namespace roofline::cli

@@ -44,8 +44,7 @@ render::chart::LandscapePoint point_of(const io::ModelFile& model, const model::
                         model.types.kv.name)};
 }
 
-Result<void> draw(const PlotOptions& plot, const std::vector<render::chart::LandscapePoint>& points) {
-    if (!plot.asked()) return {};
+Drawing drawing_of(const std::vector<render::chart::LandscapePoint>& points) {
     render::chart::LandscapeLook look;
     look.title = "Models by what they keep in memory";
     look.subtitle =
@@ -55,25 +54,23 @@ Result<void> draw(const PlotOptions& plot, const std::vector<render::chart::Land
     for (const auto& [tokens, words] : {std::pair{1e4, "10 thousand tokens"}, std::pair{1e5, "100 thousand tokens"},
                                         std::pair{1e6, "a million tokens"}, std::pair{1e7, "10 million tokens"}})
         look.diagonals.push_back({1.0 / tokens, words});
-    return plot.write_svg(render::chart::landscape_chart(points, look), look.title);
+    return {.title = "Known models", .charts = {render::chart::landscape_chart(points, look)}};
 }
 
 /// All built-in models, and this one ringed among them.
-Result<void> draw_among_all(const PlotOptions& plot, const io::ModelFile& model, const model::Lowered& lowered) {
-    if (!plot.asked()) return {};
+Drawing among_all(const io::ModelFile& model, const model::Lowered& lowered) {
     std::vector<render::chart::LandscapePoint> points;
     for (const std::string& name : io::builtin_model_names()) {
         const auto other = io::builtin_model(name);
-        if (!other) return std::unexpected(other.error());
-        if (other->name != model.name)
+        if (other && other->name != model.name)
             points.push_back(point_of(*other, model::lower(other->architecture, other->types)));
     }
     points.push_back(point_of(model, lowered));
     points.back().ringed = true;
-    return draw(plot, points);
+    return drawing_of(points);
 }
 
-Result<int> list(const Options& options) {
+Result<int> list(const Options& options, const std::string& command) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     std::vector<render::chart::LandscapePoint> points;
     render::Table table{{{"name", render::Align::left},
@@ -102,6 +99,7 @@ Result<int> list(const Options& options) {
         models.push_back(*model);
         points.push_back(point_of(*model, lowered));
     }
+    const Shown shown{command, [&] { return drawing_of(points); }, [&] { return render::as_markdown(table); }};
     std::string text;
     if (options.output.format == "json") {
         io::JsonText json;
@@ -114,12 +112,13 @@ Result<int> list(const Options& options) {
         });
         text = std::move(json).finish();
     } else {
-        text = options.output.format == "md"    ? render::as_markdown(table)
-               : options.output.format == "csv" ? render::as_csv(table)
-                                                : render::as_text(table);
+        text = options.output.format == "md"     ? render::as_markdown(table)
+               : options.output.format == "csv"  ? render::as_csv(table)
+               : options.output.format == "html" ? shown.page()
+                                                 : render::as_text(table);
     }
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
-    if (auto drawn = draw(options.plot, points); !drawn) return std::unexpected(drawn.error());
+    if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -130,53 +129,94 @@ std::string published(const std::optional<io::PublishedCount>& count, double our
                        100.0 * difference);
 }
 
-Result<int> show(const Options& options) {
+/// Said in a line each: "parameters", "8,030,261,248 (published ...)".
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+Lines lines_about(const io::ModelFile& model, const model::Lowered& lowered) {
+    const model::ParameterCount count = model::count_parameters(lowered);
+    Lines lines;
+    lines.emplace_back("parameters", render::grouped(count.total) + published(model.parameters, count.total));
+    static constexpr std::array<std::string_view, 3> conventions = {
+        "embedding table counted", "embedding table not counted", "neither embedding table nor head counted"};
+    const double active = model::active_parameters(lowered, model.active_counts);
+    if (count.active < 0.999 * (count.total - count.embedding) || model.active_parameters) {
+        lines.emplace_back("active",
+                           fmt::format("{}{}, {}", render::grouped(active), published(model.active_parameters, active),
+                                       conventions[static_cast<std::size_t>(model.active_counts)]));
+    }
+    lines.emplace_back("weights",
+                       fmt::format("{} in {}", render::bytes(Bytes(count.stored_bytes)), model.types_summary));
+    std::string cache =
+        fmt::format("{} a token in {}", render::bytes(Bytes(model::kv_bytes_per_token(lowered))), model.types.kv.name);
+    const double beyond = model::kv_bytes_per_token_beyond_windows(lowered);
+    if (beyond != model::kv_bytes_per_token(lowered))
+        cache += fmt::format(", {} a token beyond the windows", render::bytes(Bytes(beyond)));
+    if (const double state = model::state_bytes_per_sequence(lowered); state > 0.0)
+        cache += fmt::format(", and {} of state a sequence", render::bytes(Bytes(state)));
+    lines.emplace_back("KV cache", cache);
+    lines.emplace_back("width", fmt::format("{}, vocabulary {}{}", render::grouped(model.architecture.hidden),
+                                            render::grouped(model.architecture.vocabulary),
+                                            model.architecture.tied ? ", embeddings tied" : ""));
+    return lines;
+}
+
+Lines sources_of(const io::ModelFile& model) {
+    Lines lines = {{"source", model.source}};
+    if (!model.published_source.empty()) lines.emplace_back("published", model.published_source);
+    for (const std::string& note : model.notes) lines.emplace_back("note", note);
+    return lines;
+}
+
+std::string in_text(const io::ModelFile& model, const model::Lowered& lowered, const render::Table& stack) {
+    std::string text = fmt::format("{}\n", model.title);
+    for (const auto& [what, words] : lines_about(model, lowered)) text += fmt::format("  {:12}{}\n", what, words);
+    text += "  stack\n";
+    for (const auto& row : stack.rows) {
+        const std::string between = row[2].empty() || row[4].empty() ? "" : fmt::format("  {}  ", row[3]);
+        text += fmt::format("    {:>4} x {:16}{}{}{}\n", row[0], row[1], row[2], between, row[4]);
+    }
+    for (const auto& [what, words] : sources_of(model)) text += fmt::format("  {:12}{}\n", what, words);
+    return text;
+}
+
+std::string in_markdown(const io::ModelFile& model, const model::Lowered& lowered, const render::Table& stack) {
+    std::string text = fmt::format("# {}\n\n", model.title);
+    for (const auto& [what, words] : lines_about(model, lowered)) text += fmt::format("- {}: {}\n", what, words);
+    text += "\n## stack\n\n" + render::as_markdown(stack) + "\n## sources\n\n";
+    for (const auto& [what, words] : sources_of(model)) text += fmt::format("- {}: {}\n", what, words);
+    return text;
+}
+
+render::Table stack_of(const model::Architecture& architecture) {
+    render::Table table{{{"layers"},
+                         {"kind", render::Align::left},
+                         {"mixer", render::Align::left},
+                         {"", render::Align::left},
+                         {"feed-forward", render::Align::left}},
+                        {}};
+    for (std::size_t kind = 0; kind < architecture.kinds.size(); ++kind) {
+        const model::LayerKind& layer = architecture.kinds[kind];
+        const auto layers = std::count(architecture.layers.begin(), architecture.layers.end(), static_cast<int>(kind));
+        table.rows.push_back({fmt::format("{}", layers), layer.label, layer.mixer ? layer.mixer->describe() : "",
+                              layer.parallel ? "beside" : "then", layer.ffn ? layer.ffn->describe() : ""});
+    }
+    return table;
+}
+
+Result<int> show(const Options& options, const std::string& command) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto model = load_model(options.name);
     if (!model) return std::unexpected(model.error());
     const model::Lowered lowered = model::lower(model->architecture, model->types);
-    if (auto drawn = draw_among_all(options.plot, *model, lowered); !drawn) return std::unexpected(drawn.error());
-    if (options.output.format == "json") {
-        if (auto written = options.output.write(io::model_text(*model, lowered)); !written)
-            return std::unexpected(written.error());
-        return done;
-    }
-    const model::ParameterCount count = model::count_parameters(lowered);
-    std::string text = fmt::format("{}\n", model->title);
-    text +=
-        fmt::format("  parameters  {}{}\n", render::grouped(count.total), published(model->parameters, count.total));
-    static constexpr std::array<std::string_view, 3> conventions = {
-        "embedding table counted", "embedding table not counted", "neither embedding table nor head counted"};
-    const double active = model::active_parameters(lowered, model->active_counts);
-    if (count.active < 0.999 * (count.total - count.embedding) || model->active_parameters) {
-        text += fmt::format("  active      {}{}, {}\n", render::grouped(active),
-                            published(model->active_parameters, active),
-                            conventions[static_cast<std::size_t>(model->active_counts)]);
-    }
-    text += fmt::format("  weights     {} in {}\n", render::bytes(Bytes(count.stored_bytes)), model->types_summary);
-    text += fmt::format("  KV cache    {} a token in {}", render::bytes(Bytes(model::kv_bytes_per_token(lowered))),
-                        model->types.kv.name);
-    const double beyond = model::kv_bytes_per_token_beyond_windows(lowered);
-    if (beyond != model::kv_bytes_per_token(lowered))
-        text += fmt::format(", {} a token beyond the windows", render::bytes(Bytes(beyond)));
-    if (const double state = model::state_bytes_per_sequence(lowered); state > 0.0)
-        text += fmt::format(", and {} of state a sequence", render::bytes(Bytes(state)));
-    text += fmt::format("\n  width       {}, vocabulary {}{}\n", render::grouped(model->architecture.hidden),
-                        render::grouped(model->architecture.vocabulary),
-                        model->architecture.tied ? ", embeddings tied" : "");
-    text += "  stack\n";
-    for (std::size_t kind = 0; kind < model->architecture.kinds.size(); ++kind) {
-        const model::LayerKind& layer = model->architecture.kinds[kind];
-        const auto layers =
-            std::count(model->architecture.layers.begin(), model->architecture.layers.end(), static_cast<int>(kind));
-        text += fmt::format("    {:4} x {:16}{}{}{}\n", layers, layer.label, layer.mixer ? layer.mixer->describe() : "",
-                            layer.mixer && layer.ffn ? (layer.parallel ? "  beside  " : "  then  ") : "",
-                            layer.ffn ? layer.ffn->describe() : "");
-    }
-    text += fmt::format("  source      {}\n", model->source);
-    if (!model->published_source.empty()) text += fmt::format("  published   {}\n", model->published_source);
-    for (const std::string& note : model->notes) text += "  note        " + note + "\n";
+    const render::Table stack = stack_of(model->architecture);
+    const Shown shown{command, [&] { return among_all(*model, lowered); },
+                      [&] { return in_markdown(*model, lowered, stack); }};
+    const std::string text = options.output.format == "json"   ? io::model_text(*model, lowered)
+                             : options.output.format == "html" ? shown.page()
+                             : options.output.format == "md"   ? in_markdown(*model, lowered, stack)
+                                                               : in_text(*model, lowered, stack);
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
+    if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -232,13 +272,13 @@ void models_verb(Program& program) {
     CLI::App* verb = program.app.add_subcommand(
         "models",
         "Known models; `models show MODEL` for what one is made of, `models synth MODEL` for a GGUF of its shapes");
-    options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
     options->plot.add_to(*verb);
     CLI::App* one = verb->add_subcommand("show", "Counts, sizes and layers of one model");
     one->add_option("name", options->name, "Built-in name, folder, config.json, .gguf or .safetensors")
         ->required()
         ->type_name("MODEL");
-    options->output.add_to(*one, {"table", "json"});
+    options->output.add_to(*one, {"table", "md", "json", "html"});
     options->plot.add_to(*one);
     CLI::App* random = verb->add_subcommand("synth", "Write a GGUF of a model's shapes with random weights");
     random->add_option("name", options->name, "Built-in name, folder or config.json of a Llama-like model")
@@ -248,8 +288,10 @@ void models_verb(Program& program) {
     random->add_option("--layers", options->synth_layers, "Only so many layers")->type_name("N");
     random->add_option("--dtype", options->synth_dtype, "f16, q8_0 or q4_0")->capture_default_str()->type_name("TYPE");
     verb->callback([&program, options, one, random] {
-        program.action = [options, one, random] {
-            return one->parsed() ? show(*options) : random->parsed() ? synth(*options) : list(*options);
+        program.action = [&program, options, one, random] {
+            return one->parsed()      ? show(*options, program.command)
+                   : random->parsed() ? synth(*options)
+                                      : list(*options, program.command);
         };
     });
 }

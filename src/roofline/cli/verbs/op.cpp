@@ -153,38 +153,54 @@ io::OrderedJson as_json(const predict::OneOperator& op, const predict::Judgement
     return json;
 }
 
-std::string as_text(const predict::OneOperator& op, const predict::Judgement& judged, const Device& device) {
+/// Said in a line each; what goes on from the line above has no name.
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+Lines lines_about(const predict::OneOperator& op, const predict::Judgement& judged, const Device& device) {
     const Roofs roofs = limit_roofs(device);
     const double flop_cost = roofs.flop_cost(judged.work.engine, judged.work.type);
     const double byte_cost = roofs.seconds_per_byte[index(Level::memory)];
     const double flops = judged.work.flops.value;
     const double bytes = judged.work.at(Level::memory).value;
-    std::string text;
-    if (!op.shape.empty()) text += fmt::format("shapes      {}\n", op.shape);
-    text += fmt::format("FLOPs       {} = {}\n", op.flops_text, render::flops(Flops(flops)));
-    text += fmt::format("bytes       {} = {}\n", op.bytes_text, render::bytes(Bytes(bytes)));
-    text += fmt::format("intensity   {} / {} = {} FLOP/B\n", render::grouped(flops), render::grouped(bytes),
-                        render::intensity(judged.verdict.intensity));
+    Lines lines;
+    if (!op.shape.empty()) lines.emplace_back("shapes", op.shape);
+    lines.emplace_back("FLOPs", fmt::format("{} = {}", op.flops_text, render::flops(Flops(flops))));
+    lines.emplace_back("bytes", fmt::format("{} = {}", op.bytes_text, render::bytes(Bytes(bytes))));
+    lines.emplace_back("intensity", fmt::format("{} / {} = {} FLOP/B", render::grouped(flops), render::grouped(bytes),
+                                                render::intensity(judged.verdict.intensity)));
     if (flop_cost > 0.0) {
-        text += fmt::format("ridge       {} {} {} at {} / {} = {} FLOP/B\n", device.name, name(judged.work.engine),
-                            name(judged.work.type), render::with_unit(1.0 / flop_cost, "FLOP/s"),
-                            render::with_unit(1.0 / byte_cost, "B/s"), render::intensity(judged.verdict.ridge));
+        lines.emplace_back(
+            "ridge", fmt::format("{} {} {} at {} / {} = {} FLOP/B", device.name, name(judged.work.engine),
+                                 name(judged.work.type), render::with_unit(1.0 / flop_cost, "FLOP/s"),
+                                 render::with_unit(1.0 / byte_cost, "B/s"), render::intensity(judged.verdict.ridge)));
     }
-    text += fmt::format("time        compute {}, memory {}: {}-bound\n",
-                        flop_cost > 0.0 ? render::time(Seconds(flops * flop_cost)) : "unknown",
-                        render::time(Seconds(bytes * byte_cost)), name(judged.verdict.bound));
-    const auto line = [&](std::string_view what, Seconds time) {
-        text += fmt::format("{:12}{}, {}\n", what, render::time(time),
-                            time.value > 0.0 ? render::with_unit(flops / time.value, "FLOP/s") : "");
-    };
-    line("limit", judged.times.limit);
-    line("attainable", judged.times.attainable);
-    line("expected", judged.times.expected);
+    lines.emplace_back("time", fmt::format("compute {}, memory {}: {}-bound",
+                                           flop_cost > 0.0 ? render::time(Seconds(flops * flop_cost)) : "unknown",
+                                           render::time(Seconds(bytes * byte_cost)), name(judged.verdict.bound)));
+    for (const auto& [what, time] :
+         {std::pair{"limit", judged.times.limit}, std::pair{"attainable", judged.times.attainable},
+          std::pair{"expected", judged.times.expected}}) {
+        lines.emplace_back(what, fmt::format("{}, {}", render::time(time),
+                                             time.value > 0.0 ? render::with_unit(flops / time.value, "FLOP/s") : ""));
+    }
     if (!judged.calibration.empty()) {
-        text += fmt::format("            {} to {}, calibration: {}\n", render::time(judged.times.expected_low),
-                            render::time(judged.times.expected_high), judged.calibration);
+        lines.emplace_back("", fmt::format("{} to {}, calibration: {}", render::time(judged.times.expected_low),
+                                           render::time(judged.times.expected_high), judged.calibration));
     }
-    if (judged.stand_in) text += fmt::format("note        {}\n", *judged.stand_in);
+    if (judged.stand_in) lines.emplace_back("note", *judged.stand_in);
+    return lines;
+}
+
+std::string as_text(const Lines& lines) {
+    std::string text;
+    for (const auto& [what, words] : lines) text += fmt::format("{:12}{}\n", what, words);
+    return text;
+}
+
+std::string as_markdown(const Lines& lines) {
+    std::string text;
+    for (const auto& [what, words] : lines)
+        text += what.empty() ? fmt::format("  - {}\n", words) : fmt::format("- {}: {}\n", what, words);
     return text;
 }
 
@@ -207,7 +223,7 @@ Account account_of(const Options& options, const predict::OneOperator& op, const
     return account;
 }
 
-Result<int> run(const Options& options) {
+Result<int> run(const Options& options, const std::string& command) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto op = ask(options);
     if (!op) return std::unexpected(op.error());
@@ -221,13 +237,17 @@ Result<int> run(const Options& options) {
     const auto execution = this_machine().execution(options.profile, options.calibration, *device);
     if (!execution) return std::unexpected(execution.error());
     const predict::Judgement judged = predict::judge_on(*op, *device, *execution);
-    const std::string text =
-        options.output.format == "json" ? io::dump(as_json(*op, judged, *device)) : as_text(*op, judged, *device);
+    const Lines lines = lines_about(*op, judged, *device);
+    const Account account = account_of(options, *op, judged, *device);
+    const Shown shown{command, [&] { return Drawing{.accounts = {account}}; },
+                      [&] { return fmt::format("# {}\n\n{}", account.title, as_markdown(lines)); }};
+    const std::string& format = options.output.format;
+    const std::string text = format == "json"   ? io::dump(as_json(*op, judged, *device))
+                             : format == "html" ? shown.page()
+                             : format == "md"   ? as_markdown(lines)
+                                                : as_text(lines);
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
-    if (options.plot.asked()) {
-        const std::vector accounts = {account_of(options, *op, judged, *device)};
-        if (auto drawn = options.plot.write(accounts); !drawn) return std::unexpected(drawn.error());
-    }
+    if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
     return done;
 }
 
@@ -271,9 +291,10 @@ void op_verb(Program& program) {
     verb->add_option("--set", options->settings, "Change a figure of the device for this run")
         ->allow_extra_args(false)
         ->type_name("PATH=VALUE|Nx");
-    options->output.add_to(*verb, {"table", "json"});
+    options->output.add_to(*verb, {"table", "md", "json", "html"});
     options->plot.add_to(*verb);
-    verb->callback([&program, options] { program.action = [options] { return run(*options); }; });
+    verb->callback(
+        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
 }
 
 }  // namespace roofline::cli

@@ -13,6 +13,7 @@
 #include "roofline/io/names.hpp"
 #include "roofline/io/tensors.hpp"
 #include "roofline/render/chart/account_charts.hpp"
+#include "roofline/render/page/page.hpp"
 #include "roofline/render/terminal_chart.hpp"
 
 namespace roofline::cli {
@@ -24,6 +25,7 @@ struct Options {
     std::vector<std::string> reports;
     std::vector<std::string> devices;
     std::string file;
+    std::string format;  // html, else by the file's name
     std::string chart = "roofline";
     std::string title;
     std::string levels = "memory,cache";
@@ -80,7 +82,7 @@ Result<std::vector<Level>> read_levels(const std::string& text) {
     return levels;
 }
 
-Result<int> run(const Options& options) {
+Result<int> run(const Options& options, const std::string& command) {
     const auto levels = read_levels(options.levels);
     if (!levels) return std::unexpected(levels.error());
     const auto* chart = render::chart::find_account_chart(options.chart);
@@ -92,6 +94,9 @@ Result<int> run(const Options& options) {
     }
     PlotOptions plot;
     plot.file = options.file;
+    if (options.format == "html" && !plot.file.empty() && !plot.file.ends_with(".html"))
+        return fail(
+            fmt::format("--format html: found -o {}, expected a name that ends in .html", io::printable(plot.file)));
     if (auto good = plot.check("-o"); !good) return std::unexpected(good.error());
     std::vector<Account> accounts;
     for (const std::string& typed : options.reports) {
@@ -115,6 +120,12 @@ Result<int> run(const Options& options) {
     look.title = options.title;
     look.gaps = options.gaps;
     look.levels = *levels;
+    const Shown shown{command, [&] { return Drawing{.accounts = accounts, .chart = options.chart, .look = look}; },
+                      [&] { return render::accounts_markdown(accounts); }};
+    if (options.format == "html" && options.file.empty()) {
+        if (auto written = OutputOptions{}.write(shown.page()); !written) return std::unexpected(written.error());
+        return done;
+    }
     if (options.file.empty()) {
         const render::TerminalOptions terminal{options.colour.allowed(), std::min(terminal_columns(), 120)};
         const std::string text = options.chart == "time" ? render::terminal_bars(accounts, terminal)
@@ -123,7 +134,7 @@ Result<int> run(const Options& options) {
         if (auto written = out.write(text); !written) return std::unexpected(written.error());
         return done;
     }
-    if (auto written = plot.write(accounts, *chart, look); !written) return std::unexpected(written.error());
+    if (auto written = plot.write(shown); !written) return std::unexpected(written.error());
     return done;
 }
 
@@ -140,6 +151,8 @@ void plot_verb(Program& program) {
     verb->add_option("-o,--output", options->file,
                      "Draw to this file: .svg, .png, .pdf or .html (default: in the terminal)")
         ->type_name("FILE");
+    verb->add_option("--format", options->format, "A page without naming a file for it")
+        ->check(CLI::IsMember({"html"}));
     std::string charts;
     for (const auto& chart : render::chart::account_charts())
         charts += fmt::format("{}{} ({})", charts.empty() ? "" : "; ", chart.name, chart.shows);
@@ -150,7 +163,8 @@ void plot_verb(Program& program) {
         ->type_name("LIST");
     verb->add_flag("--gaps", options->gaps, "Draw how far each operator is below its roof");
     options->colour.add_to(*verb);
-    verb->callback([&program, options] { program.action = [options] { return run(*options); }; });
+    verb->callback(
+        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
 }
 
 }  // namespace roofline::cli

@@ -30,6 +30,7 @@ namespace roofline::cli {
 namespace {
 
 constexpr std::size_t most_table_rows = 1000;
+constexpr std::size_t most_page_rows = 5000;
 
 struct Options {
     ask::ScenarioOptions scenario;
@@ -62,6 +63,7 @@ Result<std::string> choose_format(const Options& options) {
         if (ends(".csv")) return "csv";
         if (ends(".jsonl")) return "jsonl";
         if (ends(".md")) return "md";
+        if (ends(".html")) return "html";
         if (database) return "sqlite";
         return options.file.empty() ? "table" : "csv";
     }
@@ -160,12 +162,28 @@ class Impossible {
 
 struct Sweep {
     const Options& options;
-    ask::Grid grid;
-    ask::RowLayout layout;
-    RowRange rows;
-    std::string format;
+    ask::Grid grid = {};
+    ask::RowLayout layout = {};
+    RowRange rows = {};
+    std::string format = {};
     std::size_t threads = 1;
+    std::string command = {};
+    Curves curves = {};                        // what is drawn; none where it was not asked for or cannot be
+    std::shared_ptr<std::string> report = {};  // the table as Markdown, once it is there
     std::shared_ptr<Impossible> impossible = std::make_shared<Impossible>();
+
+    bool is_table() const { return format == "table" || format == "md" || format == "html"; }
+    Shown shown() const {
+        return {command,
+                [this] {
+                    Drawing drawing{.title = curves.title.empty() ? "Sweep" : curves.title};
+                    if (!curves.curves.empty())
+                        drawing.charts.push_back(
+                            render::chart::throughput_latency_chart(curves.curves, curves.title, curves.along));
+                    return drawing;
+                },
+                [this] { return *report; }};
+    }
 
     /// Enough rows to be worth the handing over, few enough that a stop does not take long.
     std::size_t chunk_rows() const {
@@ -178,7 +196,7 @@ struct Sweep {
 };
 
 Result<std::unique_ptr<Sweep>> read(const Options& options) {
-    auto sweep = std::make_unique<Sweep>(Sweep{options, {}, {}, {}, {}, 1});
+    auto sweep = std::make_unique<Sweep>(Sweep{.options = options, .report = std::make_shared<std::string>()});
     auto grid = ask::Grid::read(options.form, this_machine());
     if (!grid) return std::unexpected(grid.error());
     sweep->grid = std::move(*grid);
@@ -188,9 +206,10 @@ Result<std::unique_ptr<Sweep>> read(const Options& options) {
     const auto rows = shard_of(options.shard, sweep->grid.rows());
     if (!rows) return std::unexpected(rows.error());
     sweep->rows = *rows;
-    if ((*format == "table" || *format == "md") && sweep->rows.size() > most_table_rows) {
-        return fail(fmt::format("{} rows are too many for a table: --format csv or -o FILE.csv takes any number",
-                                render::grouped(static_cast<double>(sweep->rows.size()))));
+    if (sweep->is_table() && sweep->rows.size() > (*format == "html" ? most_page_rows : most_table_rows)) {
+        return fail(fmt::format("{} rows are too many for a {}: --format csv or -o FILE.csv takes any number",
+                                render::grouped(static_cast<double>(sweep->rows.size())),
+                                *format == "html" ? "page" : "table"));
     }
     auto metrics = options.metrics.empty() ? ask::usual_metrics(options.scenario, sweep->grid)
                                            : ask::choose_metrics(options.metrics);
@@ -213,8 +232,15 @@ Result<std::unique_ptr<Sweep>> read(const Options& options) {
 Result<std::unique_ptr<Sink>> open_sink(const Sweep& sweep) {
     const Options& options = sweep.options;
     if (sweep.format == "sqlite") return sqlite_sink(options.file, sweep.layout, sweep.rows, options.overwrite);
-    if (sweep.format == "table" || sweep.format == "md")
-        return table_sink(options.file, sweep.layout, sweep.format == "md");
+    if (sweep.is_table()) {
+        return table_sink(options.file, sweep.layout, [&sweep](const std::string& same, const render::Table& table) {
+            const std::string first = same.empty() ? "" : same + "\n\n";
+            *sweep.report = first + render::as_markdown(table);
+            return sweep.format == "html" ? sweep.shown().page()
+                   : sweep.format == "md" ? *sweep.report
+                                          : first + render::as_text(table);
+        });
+    }
     if (options.file.empty()) return text_sink(sweep.layout);
     return file_sink(options.file, sweep.layout, sweep.rows, options.overwrite);
 }
@@ -313,9 +339,7 @@ Result<int> run_first(const Sweep& sweep, const Ranks& ranks) {
         fmt::print(stderr, "roofline: stopped after {} of {} rows{}\n",
                    render::grouped(static_cast<double>(kept + written->rows)),
                    render::grouped(static_cast<double>(sweep.rows.size())),
-                   file.empty() || sweep.format == "table" || sweep.format == "md"
-                       ? ""
-                       : "; the same command goes on from there");
+                   file.empty() || sweep.is_table() ? "" : "; the same command goes on from there");
         ranks.abandon(stopped);
         return stopped;
     }
@@ -331,19 +355,19 @@ Result<int> run_first(const Sweep& sweep, const Ranks& ranks) {
     return done;
 }
 
-Result<int> run(const Options& options) {
+Result<int> run(const Options& options, const std::string& command) {
     const bool first = rank_of_environment() == 0;
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     auto sweep = read(options);
     // Every rank sees the same mistake; one of them says so.
     if (!sweep && !first) return bad_input;
     if (!sweep) return std::unexpected(sweep.error());
-    Curves curves;
-    if (first && options.plot.asked()) {
-        // Before any row is written: what cannot be drawn is bad input.
+    (*sweep)->command = command;
+    if (first && (options.plot.asked() || (*sweep)->format == "html")) {
+        // Before any row is written: what cannot be drawn is bad input. A page can do without.
         auto drawn = curves_of((*sweep)->grid, (*sweep)->rows.first, (*sweep)->rows.last);
-        if (!drawn) return std::unexpected(drawn.error());
-        curves = std::move(*drawn);
+        if (!drawn && options.plot.asked()) return std::unexpected(drawn.error());
+        if (drawn) (*sweep)->curves = std::move(*drawn);
     }
     stop_on_signals();
     const auto ranks = Ranks::join();
@@ -351,9 +375,8 @@ Result<int> run(const Options& options) {
     if (!ranks) return std::unexpected(ranks.error());
     if (ranks->rank() == 0) {
         const auto code = run_first(**sweep, *ranks);
-        if (!code || *code != done || !options.plot.asked()) return code;
-        const auto svg = render::chart::throughput_latency_chart(curves.curves, curves.title, curves.along);
-        if (auto drawn = options.plot.write_svg(svg, curves.title); !drawn) return std::unexpected(drawn.error());
+        if (!code || *code != done) return code;
+        if (auto drawn = options.plot.write((*sweep)->shown()); !drawn) return std::unexpected(drawn.error());
         return code;
     }
 
@@ -378,13 +401,14 @@ void sweep_verb(Program& program) {
     options->traffic.add_to(options->form);
     add_to(*verb, options->form, Lists::welcome);
     const char* group = "Sweep";
-    verb->add_option("-o,--output", options->file,
-                     "Write to this file: .csv, .jsonl, .sqlite, .md; one that holds the first rows is taken up again")
+    verb->add_option(
+            "-o,--output", options->file,
+            "Write to this file: .csv, .jsonl, .sqlite, .md, .html; one that holds the first rows is taken up again")
         ->group(group)
         ->type_name("FILE");
-    verb->add_option("--format", options->format, "table, md, csv, jsonl or sqlite (default: by the file's name)")
+    verb->add_option("--format", options->format, "table, md, csv, jsonl, sqlite or html (default: by the file's name)")
         ->group(group)
-        ->check(CLI::IsMember({"table", "md", "csv", "jsonl", "sqlite"}));
+        ->check(CLI::IsMember({"table", "md", "csv", "jsonl", "sqlite", "html"}));
     verb->add_option("--plot", options->plot.file, "Also draw throughput against latency: .svg, .png, .pdf or .html")
         ->group(group)
         ->type_name("FILE");
@@ -398,7 +422,8 @@ void sweep_verb(Program& program) {
         ->capture_default_str()
         ->type_name("I/N");
     verb->add_flag("--overwrite", options->overwrite, "Start anew even where the file holds something")->group(group);
-    verb->callback([&program, options] { program.action = [options] { return run(*options); }; });
+    verb->callback(
+        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
 }
 
 }  // namespace roofline::cli

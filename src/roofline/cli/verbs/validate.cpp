@@ -272,8 +272,7 @@ constexpr std::array<Tables, 4> all_tables = {{{"kind", "By kind", assess::Group
                                                {"device", "By device", assess::Grouping::device},
                                                {"type", "By kind, type and device", assess::Grouping::full}}};
 
-std::string text_of(const Judged& judged, const Options& options) {
-    const bool markdown = options.output.format == "md";
+std::string text_of(const Judged& judged, const Options& options, bool markdown) {
     const auto spell = [&](const render::Table& table) {
         return markdown ? render::as_markdown(table) : render::as_text(table);
     };
@@ -320,20 +319,23 @@ std::string text_of(const Judged& judged, const Options& options) {
     return text;
 }
 
-/// By kind and stage, the most rows first: colours go to what there is most of.
-Result<int> validate(const Options& options) {
+Result<int> validate(const Options& options, const std::string& command) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto judged = judge(options);
     if (!judged) return std::unexpected(judged.error());
-    const std::string text =
-        options.output.format == "json" ? io::dump(json_of(*judged, options.per_row)) : text_of(*judged, options);
+    const Shown shown{command,
+                      [&] {
+                          return Drawing{
+                              .title = "Predicted against measured",
+                              .charts = {measured_scatter(judged->measured.rows, judged->expected, judged->how)}};
+                      },
+                      [&] { return text_of(*judged, options, true); }};
+    const std::string text = options.output.format == "json" ? io::dump(json_of(*judged, options.per_row))
+                             : options.output.format == "html"
+                                 ? shown.page()
+                                 : text_of(*judged, options, options.output.format == "md");
     if (auto written = options.output.write(text); !written) return std::unexpected(written.error());
-    if (options.plot.asked()) {
-        if (auto drawn = options.plot.write_svg(measured_scatter(judged->measured.rows, judged->expected, judged->how),
-                                                "Predicted against measured");
-            !drawn)
-            return std::unexpected(drawn.error());
-    }
+    if (auto drawn = options.plot.write(shown); !drawn) return std::unexpected(drawn.error());
     return judged->measured.rows.empty() ? no_answer : done;
 }
 
@@ -357,9 +359,10 @@ void validate_verb(Program& program) {
         ->delimiter(',')
         ->check(CLI::IsMember({"kind", "size", "device", "type"}));
     verb->add_flag("--per-row", options->per_row, "Each row with its prediction");
-    options->output.add_to(*verb, {"table", "md", "csv", "json"});
+    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
     options->plot.add_to(*verb);
-    verb->callback([&program, options] { program.action = [options] { return validate(*options); }; });
+    verb->callback(
+        [&program, options] { program.action = [&program, options] { return validate(*options, program.command); }; });
 }
 
 }  // namespace roofline::cli

@@ -1,7 +1,6 @@
 #include "roofline/render/page/page.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,21 +9,25 @@
 #include "roofline/render/chart/spots.hpp"
 #include "roofline/render/chart/svg.hpp"
 #include "roofline/render/numbers.hpp"
+#include "roofline/render/page/markdown.hpp"
+#include "roofline/render/table.hpp"
 
 namespace roofline::render {
 namespace {
 
 using chart::escaped;
 
+constexpr std::size_t most_cards = 6;
+constexpr std::size_t long_table = 12;  // rows; nobody scrolls past more to find the picture
+
 std::string head_of(std::string_view title) {
     return fmt::format(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-        "script-src "
-        "'unsafe-inline'; img-src "
-        "data:\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n",
-        escaped(title), page_style(), escaped(title));
+        "script-src 'unsafe-inline'; img-src data:\">\n"
+        "<title>{0}</title>\n<style>\n{1}</style>\n</head>\n<body>\n<main>\n<h1>{0}</h1>\n",
+        escaped(title), page_style());
 }
 
 std::string foot_of(std::string_view command) {
@@ -36,70 +39,21 @@ std::string foot_of(std::string_view command) {
 }
 
 std::string figure_of(const std::string& svg, bool zooms) {
-    return fmt::format("<figure class=\"{}\">\n{}<button type=\"button\">whole picture</button>\n</figure>\n",
-                       zooms ? "zooms" : "still", svg);
+    return fmt::format(
+        "<figure class=\"{}\"><div class=\"picture\">\n{}</div><button type=\"button\">whole "
+        "picture</button></figure>\n",
+        zooms ? "zooms" : "still", svg);
 }
 
-/// A number of a table: how it is shown, and how it is sorted.
-std::string number_cell(const std::string& shown, double value) {
-    return fmt::format("<td data-value=\"{}\">{}</td>", std::isfinite(value) ? fmt::format("{:.9g}", value) : "1e300",
-                       escaped(shown));
-}
-std::string word_cell(std::string_view text) {
-    return fmt::format("<td class=\"words\">{}</td>", escaped(text));
+std::size_t stages_of(std::span<const Account> accounts) {
+    std::size_t stages = 0;
+    for (const Account& account : accounts) stages += account.stages.size();
+    return stages;
 }
 
-std::string row_of(std::span<const Account> accounts, std::size_t a, const AccountStage& stage, const Record& record,
-                   double total) {
-    const double memory = record.work.at(Level::memory).value;
-    const double seconds = chart::shown_time(record.times).value;
-    const double intense = intensity(record.work.flops, Bytes(memory)).value;
-    const double rate = seconds > 0.0 ? record.work.flops.value / seconds : 0.0;
-    std::string row = fmt::format("<tr data-name=\"{}\" data-stage=\"{}\" data-group=\"{}\" data-report=\"{}\">",
-                                  escaped(record.name), escaped(stage.name), name(record.group), a);
-    if (accounts.size() > 1) row += word_cell(chart::short_title(accounts, a));
-    row += word_cell(stage.name) + word_cell(record.name) + word_cell(name(record.group));
-    row += number_cell(grouped(record.count), record.count);
-    row += number_cell(flops(record.work.flops), record.work.flops.value);
-    row += number_cell(bytes(Bytes(memory)), memory);
-    row += number_cell(render::intensity(FlopsPerByte(intense)), intense);
-    row += number_cell(rate > 0.0 ? flops(Flops(rate)) + "/s" : "-", rate);
-    row += word_cell(name(time_under(record.work, limit_roofs(accounts[a].device)).bound));
-    row += number_cell(render::time(record.times.limit), record.times.limit.value);
-    row += number_cell(render::time(record.times.attainable), record.times.attainable.value);
-    row += number_cell(render::time(record.times.expected), record.times.expected.value);
-    if (chart::has_measured(accounts)) {
-        const auto& measured = record.times.measured;
-        row += number_cell(measured ? render::time(*measured) : "-", measured ? measured->value : -1.0);
-    }
-    row += number_cell(total > 0.0 ? percent(seconds / total) : "-", total > 0.0 ? seconds / total : 0.0);
-    return row + "</tr>\n";
-}
-
-std::string table_of(std::span<const Account> accounts) {
-    std::string text = "<div class=\"table\"><table>\n<thead><tr>";
-    const auto head = [&](std::string_view title, bool words) {
-        text += fmt::format("<th{}><button type=\"button\">{}</button></th>", words ? " class=\"words\"" : "", title);
-    };
-    if (accounts.size() > 1) head("report", true);
-    head("stage", true), head("operator", true), head("group", true);
-    for (const char* title : {"x", "FLOPs", "memory", "FLOP/B", "rate"}) head(title, false);
-    head("held back by", true);
-    for (const char* title : {"limit", "attainable", "expected"}) head(title, false);
-    if (chart::has_measured(accounts)) head("measured", false);
-    head("share", false);
-    text += "</tr></thead>\n<tbody>\n";
-    for (std::size_t a = 0; a < accounts.size(); ++a) {
-        for (const AccountStage& stage : accounts[a].stages) {
-            double total = 0.0;
-            for (const Record& record : stage.records) total += chart::shown_time(record.times).value;
-            for (const Record& record : stage.records) text += row_of(accounts, a, stage, record, total);
-        }
-    }
-    return text + "</tbody>\n</table></div>\n";
-}
-
-std::string answers_of(std::span<const Account> accounts) {
+/// The figures one came for; with many stages a table says it better.
+std::string cards_of(std::span<const Account> accounts) {
+    if (stages_of(accounts) == 0 || stages_of(accounts) > most_cards) return "";
     std::string text = "<div class=\"answers\">\n";
     for (std::size_t a = 0; a < accounts.size(); ++a) {
         for (const AccountStage& stage : accounts[a].stages) {
@@ -138,34 +92,112 @@ std::string controls_of(std::span<const Account> accounts) {
     return text + "</div>\n";
 }
 
-}  // namespace
-
-std::string account_page(std::span<const Account> accounts, std::string_view command) {
-    const std::string title = chart::common_title(accounts);
-    std::string text = head_of(title);
-    bool any = false;
-    for (const Account& account : accounts) any = any || !account.stages.empty();
-    if (any) text += answers_of(accounts) + controls_of(accounts);
-    for (const chart::AccountChart& one : chart::account_charts()) {
-        if (any || one.name == "roofline") text += figure_of(one.draw(accounts, {}), one.name == "roofline");
-    }
-    if (any)
-        text +=
-            "<h2>Every operator</h2>\n<p class=\"lead\">A click on a heading sorts; the wheel zooms in the "
-            "roofline.</p>\n" +
-            table_of(accounts);
-    std::string notes;
+/// Of one operator there is nothing to switch off, and only the roofline says anything.
+bool has_several_operators(std::span<const Account> accounts) {
+    std::size_t operators = 0;
     for (const Account& account : accounts) {
-        for (const std::string& note : account.notes) notes += fmt::format("<li>{}</li>\n", escaped(note));
+        for (const AccountStage& stage : account.stages) operators += stage.records.size();
     }
-    if (!notes.empty()) text += "<ul class=\"notes\">\n" + notes + "</ul>\n";
-    return text + foot_of(command);
+    return operators > 1;
 }
 
-std::string chart_page(const std::vector<std::string>& charts, std::string_view title, std::string_view command) {
-    std::string text = head_of(title);
-    for (const std::string& svg : charts) text += figure_of(svg, false);
-    return text + foot_of(command);
+std::string figures_of(const Page& page) {
+    std::string text;
+    const bool any = has_several_operators(page.accounts);
+    if (any) text += controls_of(page.accounts);
+    for (const chart::AccountChart& one : chart::account_charts()) {
+        if (any || (one.name == "roofline" && !page.accounts.empty()))
+            text += figure_of(one.draw(page.accounts, page.look), one.name == "roofline");
+    }
+    for (const std::string& svg : page.charts) text += figure_of(svg, false);
+    return text;
+}
+
+Table stages_table(std::span<const Account> accounts) {
+    Table table{{{"report", Align::left},
+                 {"stage", Align::left},
+                 {"tokens/s"},
+                 {"measured"},
+                 {"expected"},
+                 {"attainable"},
+                 {"limit"},
+                 {"of limit"}},
+                {}};
+    for (std::size_t a = 0; a < accounts.size(); ++a) {
+        for (const AccountStage& stage : accounts[a].stages) {
+            const Seconds shown = chart::shown_time(stage.times);
+            table.rows.push_back({chart::short_title(accounts, a), chart::describe_stage(stage),
+                                  stage.produced > 0.0 ? plain(stage.tokens_per_second(shown)) : "-",
+                                  stage.times.measured ? render::time(*stage.times.measured) : "-",
+                                  render::time(stage.times.expected), render::time(stage.times.attainable),
+                                  render::time(stage.times.limit),
+                                  shown.value > 0.0 ? percent(stage.times.limit.value / shown.value) : "-"});
+        }
+    }
+    return table;
+}
+
+Table operators_table(std::span<const Account> accounts) {
+    Table table{{{"operator", Align::left}, {"report", Align::left}, {"stage", Align::left}, {"group", Align::left}},
+                {}};
+    for (const char* title : {"x", "FLOPs", "memory", "FLOP/B", "rate"}) table.columns.push_back({title});
+    table.columns.push_back({"held back by", Align::left});
+    for (const char* title : {"limit", "attainable", "expected", "measured", "share"}) table.columns.push_back({title});
+    for (std::size_t a = 0; a < accounts.size(); ++a) {
+        for (const AccountStage& stage : accounts[a].stages) {
+            double total = 0.0;
+            for (const Record& record : stage.records) total += chart::shown_time(record.times).value;
+            for (const Record& record : stage.records) {
+                const Bytes memory = record.work.at(Level::memory);
+                const double seconds = chart::shown_time(record.times).value;
+                const double rate = seconds > 0.0 ? record.work.flops.value / seconds : 0.0;
+                table.rows.push_back({record.name, chart::short_title(accounts, a), stage.name,
+                                      std::string(name(record.group)), grouped(record.count), flops(record.work.flops),
+                                      bytes(memory), render::intensity(intensity(record.work.flops, memory)),
+                                      rate > 0.0 ? flops(Flops(rate)) + "/s" : "-",
+                                      std::string(name(time_under(record.work, limit_roofs(accounts[a].device)).bound)),
+                                      render::time(record.times.limit), render::time(record.times.attainable),
+                                      render::time(record.times.expected),
+                                      record.times.measured ? render::time(*record.times.measured) : "-",
+                                      total > 0.0 ? percent(seconds / total) : "-"});
+            }
+        }
+    }
+    return table;
+}
+
+}  // namespace
+
+std::string accounts_markdown(std::span<const Account> accounts) {
+    std::string text = fmt::format("# {}\n", chart::common_title(accounts));
+    if (stages_of(accounts) > 0) {
+        for (const auto& [title, written] :
+             {std::pair{"stages", &stages_table}, std::pair{"every operator", &operators_table}}) {
+            Table table = written(accounts);
+            if (accounts.size() == 1) table.drop("report");
+            if (!chart::has_measured(accounts)) table.drop("measured");
+            text += fmt::format("\n## {}\n\n{}", title, as_markdown(table));
+        }
+    }
+    std::string notes;
+    for (const Account& account : accounts) {
+        for (const std::string& note : account.notes) notes += fmt::format("- {}\n", note);
+    }
+    return notes.empty() ? text : text + "\n## notes\n\n" + notes;
+}
+
+std::string write_page(const Page& page) {
+    const ReadMarkdown report = read_markdown(page.report);
+    std::string text = head_of(page.title.empty() ? report.title : page.title);
+    if (!page.report_first) text += cards_of(page.accounts);
+    const bool chart_before_all = !page.report_first && report.sections.front().longest_table > long_table;
+    if (chart_before_all) text += figures_of(page);
+    for (std::size_t i = 0; i < report.sections.size(); ++i) {
+        text += fmt::format("<section>\n{}</section>\n", report.sections[i].html);
+        if (i == 0 && !chart_before_all && !page.report_first) text += figures_of(page);
+    }
+    if (page.report_first) text += figures_of(page);
+    return text + foot_of(page.command);
 }
 
 }  // namespace roofline::render

@@ -1,5 +1,5 @@
-// One file that can be mailed: charts, a table of every operator, and a little script to look around with. It loads
-// nothing and sends nothing.
+// One file that can be mailed: an answer as it is written for people, the charts of it, and a little script to look
+// around with. It loads nothing and sends nothing.
 #pragma once
 
 #include <span>
@@ -8,15 +8,24 @@
 #include <vector>
 
 #include "roofline/core/account.hpp"
+#include "roofline/render/chart/roofline.hpp"
 
 namespace roofline::render {
 
-/// All charts of the accounts (chart/account_charts.hpp) and their operators. `command`: what gave the answer, shown at
-/// the foot; may be empty.
-std::string account_page(std::span<const Account> accounts, std::string_view command);
+struct Page {
+    std::string title = {};                  // empty: the first heading of the report
+    std::string report = {};                 // Markdown (page/markdown.hpp); its tables can be sorted and searched
+    std::vector<std::string> charts = {};    // SVG
+    std::span<const Account> accounts = {};  // of these every chart there is (chart/account_charts.hpp)
+    chart::RooflineOptions look = {};
+    std::string command = {};   // what gave the answer, shown at the foot; may be empty
+    bool report_first = false;  // the charts after all of the report; else they follow its first lines
+};
 
-/// Charts alone.
-std::string chart_page(const std::vector<std::string>& charts, std::string_view title, std::string_view command);
+std::string write_page(const Page& page);
+
+/// Stages and operators of accounts as Markdown, for who has no report of them.
+std::string accounts_markdown(std::span<const Account> accounts);
 
 /// The files beside this one, embedded by the build.
 std::string_view page_style();
