@@ -4,14 +4,15 @@ import { readFileSync } from 'node:fs';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig, type Plugin } from 'vite';
 import { viteSingleFile } from 'vite-plugin-singlefile';
+import { sort_module } from './src/core/streams';
 
 const wasm = process.env.ROOFLINE_WASM ?? new URL('../build/web/roofline.wasm', import.meta.url);
 
-// `virtual:core` is the module packed (src/core/unpack.ts) and written as base64: a page opened from a disk can fetch
+// `virtual:core` is the module sorted (src/core/streams.ts), packed (src/core/unpack.ts) and written as base64: a page opened from a disk can fetch
 // nothing, so all must be in it, and what is not packed well here is not packed well on its way either.
 function core(): Plugin {
     const packed = () => {
-        const plain = readFileSync(wasm);
+        const plain = sort_module(readFileSync(wasm));
         const length = Buffer.alloc(4);
         length.writeUInt32LE(plain.length);
         const options = ['--format=raw', '--lzma1=preset=9e,lc=4,lp=0,pb=0', '--stdout'];

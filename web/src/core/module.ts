@@ -1,5 +1,6 @@
 // The C++ core as WebAssembly: a question goes in as JSON, the answer of the command line comes out (web/wasm/entry.cpp).
 
+import { join_module } from './streams';
 import { unpack_lzma } from './unpack';
 
 export interface Request {
@@ -77,10 +78,10 @@ function start(module: WebAssembly.Module): Exports {
     return exports;
 }
 
-/// The module as the page carries it: base64 of how long it is (four bytes, the lowest first) and of its packed bytes.
+/// The module as the page carries it: its parts sorted by kind (streams.ts), and of that as base64 how long it is (four bytes,
+/// the lowest first) and the packed bytes.
 export async function unpack(base64: string): Promise<WebAssembly.Module> {
     const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
     const size = new DataView(packed.buffer).getUint32(0, true);
-    const bytes = unpack_lzma(packed.subarray(4), size, { lc: 4, lp: 0, pb: 0 });
-    return WebAssembly.compile(bytes as Uint8Array<ArrayBuffer>);
+    return WebAssembly.compile(join_module(unpack_lzma(packed.subarray(4), size, { lc: 4, lp: 0, pb: 0 })));
 }
