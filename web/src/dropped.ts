@@ -24,13 +24,14 @@ export async function take_files(page: PageState, files: File[]): Promise<void> 
     }
     // A config may refer to what lies beside it; so it is looked at last.
     const order = (file: File) => (file.name === 'config.json' ? 1 : 0);
+    const refused: string[] = [];
     for (const file of [...files].sort((a, b) => order(a) - order(b))) {
-        const problem = await take(page, file, with_config);
-        if (problem) {
-            page.problem = problem;
-            page.said = problem;
-        }
+        // What a browser cannot read is a folder, or has gone since.
+        const problem = await take(page, file, with_config).catch(() => `${file.name}: cannot be read; a folder's files are dropped one by one`);
+        if (problem) refused.push(problem);
     }
+    page.refused = refused;
+    if (refused.length > 0) page.said = refused.join('; ');
     ++page.brought_count;
 }
 
@@ -48,6 +49,11 @@ async function take(page: PageState, file: File, with_config: boolean): Promise<
     }
     const schema = typeof json === 'object' && json !== null && 'schema' in json ? String(json.schema) : '';
     if (schema.startsWith('roofline.report/')) return take_report(page, file.name, text);
+    const verb = /^roofline\.(advise|plan|sweep|validate|compare|op)\//.exec(schema)?.[1];
+    if (verb) return `${file.name}: is an answer of ${verb}, which has no operators to show; a report of predict, bench or analyze has`;
+    if (typeof json === 'object' && json !== null && 'traceEvents' in json) {
+        return `${file.name}: is a trace; \`roofline analyze ${file.name} --format json\` makes the report that can be dropped here`;
+    }
     const before = page.brought.files[file.name];
     const refuse = (why: string) => {
         if (before === undefined) delete page.brought.files[file.name];

@@ -29,6 +29,7 @@ export class PageState {
     following = $state.raw<Report | undefined>(undefined); // the same a few frames later: for panels beside the chart
     settled = $state.raw<Report | undefined>(undefined); // the same once the hand rests: for what takes longer than a frame to show
     problem = $state('');
+    refused = $state.raw<string[]>([]); // what was wrong with files that were dropped
     took_ms = $state(0);
     advice = $state.raw<Advice | undefined>(undefined);
     advice_problem = $state('');
@@ -71,7 +72,11 @@ export class PageState {
     async read_link(text: string): Promise<void> {
         const fields = new URLSearchParams(text);
         const files = fields.get('files') ?? '';
-        if (files !== this.packed) await this.take_carried(files);
+        if (files !== this.packed) {
+            await this.take_carried(files);
+            // What the link does not carry is no part of what it shows, but for what is too large to be carried.
+            this.imported = this.imported.filter((one) => this.left_out.includes(one.name));
+        }
         const question = read_fragment(text);
         if (question) this.question = question;
         const numbers = (fields.get('view') ?? '').split(',').map(Number);
@@ -243,6 +248,7 @@ export class PageState {
         this.question = first_question();
         this.compared = [];
         this.imported = [];
+        this.refused = [];
         this.view = undefined;
         this.pinned = '';
         this.shown = 'expected';

@@ -2,6 +2,7 @@
 //   node tests/browser/run.mjs [FOLDER]      screenshots go to FOLDER
 // Ends with 0 when everything went well; otherwise says what did not.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -240,8 +241,8 @@ const tests = {
         await command_has(page, 'predict config.json');
         assert.equal(await page.locator('.problem').count(), 0);
         await drop(page, 'config.json', '{"model_type": "llama", "hidden_size": -3}');
-        await page.waitForSelector('.problem');
-        assert.match(await page.locator('.problem').innerText(), /config\.json/);
+        await page.waitForSelector('.refused');
+        assert.match(await page.locator('.refused').innerText(), /config\.json/);
         await page.close();
     },
 
@@ -257,8 +258,8 @@ const tests = {
         await until(page, 'its name is there', () => document.querySelector('section[aria-label="The roofline"] h2')?.textContent?.includes('Dropped'));
         assert.equal(await page.locator('.problem').count(), 0);
         await drop(page, 'broken.gguf', 'GGUF?');
-        await page.waitForSelector('.problem');
-        assert.match(await page.locator('.problem').innerText(), /broken\.gguf/);
+        await page.waitForSelector('.refused');
+        assert.match(await page.locator('.refused').innerText(), /broken\.gguf/);
         await page.close();
     },
 
@@ -271,9 +272,64 @@ const tests = {
         await page.close();
         const other = await open();
         await drop_files(other, { 'model.safetensors': weights });
-        await other.waitForSelector('.problem');
-        assert.match(await other.locator('.problem').innerText(), /config\.json too/);
+        await other.waitForSelector('.refused');
+        assert.match(await other.locator('.refused').innerText(), /config\.json too/);
         await other.close();
+    },
+
+    async 'every dropped file that cannot be read is named in a line of its own'() {
+        const page = await open();
+        const before = await command(page);
+        for (const [name, content, why] of [
+            ['notes.txt', 'hello', 'none of config.json'], ['empty.json', '', 'empty.json'], ['half.json', '{"model_type": ', 'half.json'],
+            ['advice.json', '{"schema": "roofline.advise/1"}', 'an answer of advise'], ['trace.json', '{"traceEvents": []}', 'roofline analyze trace.json'],
+            ['picture.png', '\x89PNG', 'picture.png'], ['short.safetensors', 'abc', 'ends before its header'],
+        ]) {
+            await drop(page, name, content);
+            await until(page, `${name} is refused`, (wanted) => document.querySelector('.refused')?.textContent?.includes(wanted), why);
+            assert.equal(await page.locator('.refused p').count(), 1);
+            assert.ok((await page.locator('.refused p').innerText()).startsWith(name), name);
+        }
+        // One that is broken hides no other, and is not hidden by one that is not.
+        await drop_files(page, { 'a.json': '{', 'config.json': JSON.stringify(small_llama), 'b.gguf': 'no' });
+        await command_has(page, 'predict config.json');
+        await until(page, 'two lines', () => document.querySelectorAll('.refused p').length === 2);
+        assert.notEqual(await command(page), before);
+        await shot(page, 'refused');
+        await page.getByRole('button', { name: 'close' }).click();
+        await until(page, 'no lines', () => !document.querySelector('.refused'));
+        await page.close();
+    },
+
+    async 'Back undoes a step, Forward does it again'() {
+        const page = await open();
+        const first = await headline(page);
+        const follows = (text) => until(page, `the link has ${text}`, (wanted) => location.hash.includes(wanted), text);
+        await follows('batch=8');
+        await page.waitForTimeout(1000);
+        await page.fill('#batch', '32');
+        await follows('batch=32');
+        await page.waitForTimeout(1000);
+        await page.selectOption('#dtype', 'fp8');
+        await follows('dtype=fp8');
+        // Another look is no step.
+        await page.getByRole('group', { name: 'Stage shown' }).getByRole('button', { name: 'decode' }).click();
+        await follows('stage=decode');
+        await page.waitForTimeout(1000);
+        await drop(page, 'few.json', JSON.stringify(many_records(20)));
+        await follows('files=');
+        await page.goBack();
+        await until(page, 'the report is gone', () => !document.querySelector('.compared')?.textContent?.includes('20 records'));
+        await command_has(page, '--dtype fp8');
+        await page.goBack();
+        await until(page, 'no fp8', () => !document.querySelector('[data-command]')?.textContent?.includes('fp8'));
+        await command_has(page, '--batch 32');
+        await page.goBack();
+        await command_has(page, '--batch 8');
+        await until(page, 'the first answer', (wanted) => document.querySelector('[data-headline]')?.innerText === wanted, first);
+        await page.goForward();
+        await command_has(page, '--batch 32');
+        await page.close();
     },
 
     async 'a dropped report appears as points, thousands of them too'() {
@@ -425,6 +481,51 @@ const tests = {
             await page.getByRole('button', { name: 'close' }).click();
             await page.close();
         }
+    },
+
+    async 'a page that the program writes sorts, lights up, filters, searches and zooms'() {
+        const program = process.env.ROOFLINE_BINARY;
+        if (!program) return console.log('    left out: ROOFLINE_BINARY names no program');
+        const written = (name, ...command) => {
+            const file = join(folder, `${name}.html`);
+            execFileSync(program, [...command, '-o', file]);
+            return pathToFileURL(file).href;
+        };
+        const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, bypassCSP: true }); // axe is put into the page
+        page.on('pageerror', (error) => complaints.push(error.message));
+        await page.goto(written('predict', 'predict', 'llama-3.1-8b', 'h200-sxm'));
+        const table = page.locator('section:has(h2) table').first();
+        const column = (title) => table.evaluate((element, wanted) => {
+            const at = [...element.querySelectorAll('th')].findIndex((head) => head.textContent === wanted);
+            return [...element.querySelectorAll('tbody tr')].map((row) => row.children[at].textContent);
+        }, title);
+        await table.getByRole('button', { name: 'expected' }).click();
+        const times = (await column('expected')).map((text) => parseFloat(text) * { ms: 1e3, us: 1, ns: 1e-3 }[text.split(' ')[1]]);
+        assert.deepEqual(times, [...times].sort((a, b) => b - a), 'largest first, whatever the unit');
+        await table.locator('tr', { hasText: 'layers.ffn.down' }).hover();
+        assert.ok((await page.locator('svg .here').count()) > 1, 'the marks of a row light up');
+        await page.locator('.controls input[value=prefill]').uncheck();
+        assert.equal(await page.locator('section table tr:not(.gone)[data-stage^=prefill]').count(), 0);
+        for (const kind of ['zooms', 'still']) {
+            const figure = page.locator(`figure.${kind}`).first();
+            await figure.scrollIntoViewIfNeeded();
+            await page.waitForTimeout(500); // a wheel that is scrolling the page does not zoom
+            const box = await figure.boundingBox();
+            await page.mouse.move(box.x + box.width / 2, box.y + Math.min(box.height, 600) / 2);
+            await page.mouse.wheel(0, -300);
+            await until(page, `${kind} is zoomed`, (wanted) => document.querySelector(`figure.${wanted}`).classList.contains('zoomed'), kind);
+            await figure.getByRole('button', { name: 'whole picture' }).click();
+            await until(page, `${kind} is whole`, (wanted) => !document.querySelector(`figure.${wanted}`).classList.contains('zoomed'), kind);
+        }
+        await page.evaluate(axe);
+        const found = await page.evaluate(() => window.axe.run());
+        assert.deepEqual(found.violations.filter((one) => one.impact === 'serious' || one.impact === 'critical').map((one) => `${one.id} ${one.nodes[0].html.slice(0, 200)}`), []);
+        await page.goto(written('devices', 'devices'));
+        await page.fill('input.find', 'h100');
+        assert.deepEqual(await page.locator('tbody tr:visible td:first-child').allInnerTexts(), ['h100-nvl', 'h100-pcie', 'h100-sxm']);
+        await page.setViewportSize({ width: 390, height: 844 });
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+        await page.close();
     },
 
     async 'what a change costs is reported'() {
