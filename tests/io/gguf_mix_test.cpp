@@ -44,9 +44,9 @@ TEST_P(GgufFile, IsAsLargeAsPublished) {
 }
 
 // Llama-3.2-1B-Instruct: the table of bartowski's GGUF repository (b3821). Its 128,256 words and merges take 7.8 MB.
-// Qwen2.5-0.5B, Qwen3-0.6B: as llama-bench prints them, in MiB and without metadata. Mixtral 8x7B, Llama 2 70B: files
-// of MaziyarPanahi's and TheBloke's repositories. Llama 2 7B: the table of llama.cpp's k-quants pull request, in GiB,
-// turned into GB; its vocabulary takes 0.7 MB.
+// Qwen2.5-0.5B, Qwen3-0.6B: as llama-quantize and llama-bench print them, in MiB and without metadata. Llama 2 70B:
+// files of TheBloke's repositories. Llama 2 7B: what llama-quantize --help says of LLaMA 7B, which has the same shape,
+// in GiB, turned into GB; its vocabulary takes 0.7 MB.
 constexpr double gib = 1.073741824;
 constexpr double mib = gib / 1024.0;
 INSTANTIATE_TEST_SUITE_P(
@@ -56,11 +56,11 @@ INSTANTIATE_TEST_SUITE_P(
         Published{"llama-3.2-1b", "q5_k_m", 0.91, 0.0078}, Published{"llama-3.2-1b", "q5_k_s", 0.89, 0.0078},
         Published{"llama-3.2-1b", "q4_k_m", 0.81, 0.0078}, Published{"llama-3.2-1b", "q4_k_s", 0.78, 0.0078},
         Published{"qwen2.5-0.5b", "q4_k_m", 373.71 * mib, 0.0}, Published{"qwen3-0.6b", "q4_k_m", 372.65 * mib, 0.0},
-        Published{"mixtral-8x7b", "q4_k_m", 28.45, 0.0007}, Published{"llama-2-70b", "q4_k_m", 41.42, 0.0007},
-        Published{"llama-2-7b", "q3_k_s", 2.75 * gib, 0.0007}, Published{"llama-2-7b", "q3_k_m", 3.07 * gib, 0.0007},
-        Published{"llama-2-7b", "q3_k_l", 3.35 * gib, 0.0007}, Published{"llama-2-7b", "q4_k_s", 3.59 * gib, 0.0007},
-        Published{"llama-2-7b", "q4_k_m", 3.80 * gib, 0.0007}, Published{"llama-2-7b", "q5_k_s", 4.33 * gib, 0.0007},
-        Published{"llama-2-7b", "q5_k_m", 4.45 * gib, 0.0007}, Published{"llama-2-7b", "q6_k", 5.15 * gib, 0.0007}));
+        Published{"llama-2-70b", "q4_k_m", 41.42, 0.0007}, Published{"llama-2-7b", "q3_k_s", 2.75 * gib, 0.0007},
+        Published{"llama-2-7b", "q3_k_m", 3.07 * gib, 0.0007}, Published{"llama-2-7b", "q3_k_l", 3.35 * gib, 0.0007},
+        Published{"llama-2-7b", "q4_k_s", 3.59 * gib, 0.0007}, Published{"llama-2-7b", "q4_k_m", 3.80 * gib, 0.0007},
+        Published{"llama-2-7b", "q5_k_s", 4.33 * gib, 0.0007}, Published{"llama-2-7b", "q5_k_m", 4.45 * gib, 0.0007},
+        Published{"llama-2-7b", "q6_k", 5.15 * gib, 0.0007}));
 
 TEST(GgufMix, ASmallModelWithATiedTableIsLargerThanTheAverageOfAnEightBillionOne) {
     const Architecture one = builtin("llama-3.2-1b");
