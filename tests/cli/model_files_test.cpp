@@ -95,6 +95,13 @@ TEST(ModelFiles, AConfigAloneGivesTheBytesOfItsNumberType) {
     EXPECT_EQ(weight_bytes(shown(folder.write("other-name.json", config))), 2.0 * parameters);
 }
 
+TEST(ModelFiles, AFolderGivenByADotGoesByItsName) {
+    const TemporaryFolder folder;
+    folder.write("tiny/config.json", config);
+    for (const char* place : {"tiny/.", "tiny/./config.json", "tiny/../tiny/config.json"})
+        EXPECT_EQ(shown(folder.path(place)).value("name", ""), "tiny") << place;
+}
+
 TEST(ModelFiles, AQuantisationConfigBesideItIsHeeded) {
     const TemporaryFolder folder;
     folder.write("tiny/config.json", config);

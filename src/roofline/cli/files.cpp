@@ -96,7 +96,9 @@ bool is_folder(const std::string& path) {
 }
 
 std::string file_name(const std::string& path) {
-    std::filesystem::path parsed(path);
+    // "." and ".." go by the name of the folder they stand for.
+    std::error_code ignored;
+    auto parsed = std::filesystem::absolute(path, ignored).lexically_normal();
     if (!parsed.has_filename()) parsed = parsed.parent_path();
     return parsed.filename().string();
 }

@@ -170,7 +170,7 @@ Result<ModelFile> load_model(const std::string& typed, const io::ConfigEdit& edi
     if (!json) return std::unexpected(json.error());
     const bool own_format = json->is_object() && json->contains("schema");
     if (own_format) return io::read_model_file(*text, typed, edit);
-    const std::string folder = file_name(folder_of(std::filesystem::absolute(typed).string()));
+    const std::string folder = file_name(folder_of(typed));
     return load_config(typed, std::move(*json), file_name(typed) == "config.json" ? folder : file_name(typed), edit);
 }
 
