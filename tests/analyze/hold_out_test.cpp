@@ -4,29 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "places.hpp"
-#include "roofline/analyze/format.hpp"
+#include "analyze/recordings.hpp"
 #include "roofline/analyze/ranks.hpp"
 #include "roofline/io/account_json.hpp"
 
 namespace roofline::analyze {
 namespace {
-
-Analysis analysis_of(const std::string& file) {
-    auto input = open_input(ROOFLINE_SOURCE_DIR "/tests/analyze/data/" + file + ".json.gz");
-    EXPECT_TRUE(input) << (input ? "" : input.error().text);
-    if (!input) return {};
-    auto analysis = analyze(*input, {});
-    EXPECT_TRUE(analysis) << (analysis ? "" : analysis.error().text);
-    return analysis ? std::move(*analysis) : Analysis{};
-}
-
-double steps_of(const Analysis& analysis, const std::string& stage) {
-    for (const AccountStage& one : analysis.account.stages) {
-        if (one.name == stage) return one.repetitions;
-    }
-    return 0.0;
-}
 
 const Record* record_of(const Analysis& analysis, const std::string& stage, const std::string& name) {
     for (const AccountStage& one : analysis.account.stages) {
