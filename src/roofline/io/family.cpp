@@ -155,6 +155,13 @@ model::LayerKind pre_norm_layer(model::BlockPtr mixer, model::BlockPtr ffn) {
     return kind;
 }
 
+model::LayerKind serial_layer(model::BlockPtr mixer, model::BlockPtr ffn, Norms norms) {
+    model::LayerKind kind = pre_norm_layer(std::move(mixer), std::move(ffn));
+    kind.norm_before_mixer = kind.norm_before_ffn = norms != Norms::after;
+    kind.norm_after_mixer = kind.norm_after_ffn = norms != Norms::before;
+    return kind;
+}
+
 model::LayerKind parallel_layer(model::BlockPtr mixer, model::BlockPtr ffn, NormsOfParallel norms) {
     model::LayerKind kind = pre_norm_layer(std::move(mixer), std::move(ffn));
     kind.parallel = true;

@@ -56,6 +56,10 @@ void add_layer(model::Architecture& architecture, const std::string& label,
 /// A norm before each block and a residual after it: the common layer.
 model::LayerKind pre_norm_layer(model::BlockPtr mixer, model::BlockPtr ffn);
 
+/// The same with its norms elsewhere: before a block, after it (within the residual), or both.
+enum class Norms { before, after, both };
+model::LayerKind serial_layer(model::BlockPtr mixer, model::BlockPtr ffn, Norms norms);
+
 /// Attention and FFN that read the same input, under one norm or under one each, and are added up together.
 enum class NormsOfParallel { one, each };
 model::LayerKind parallel_layer(model::BlockPtr mixer, model::BlockPtr ffn, NormsOfParallel norms);

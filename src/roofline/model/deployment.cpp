@@ -4,12 +4,10 @@
 #include <cmath>
 #include <functional>
 
+#include "roofline/core/whole.hpp"
+
 namespace roofline::model {
 namespace {
-
-std::string whole_number(double value) {
-    return std::to_string(static_cast<long long>(value));
-}
 
 Result<void> cut_kinds(Architecture& model, const Deployment& deployment) {
     for (LayerKind& kind : model.kinds) {
@@ -24,12 +22,12 @@ Result<void> cut_kinds(Architecture& model, const Deployment& deployment) {
 }
 
 /// The values of one degree that could be used with everything else as it is.
-std::string values_that_work(const Architecture& whole, double most, const std::function<Deployment(double)>& with) {
+std::string values_that_work(const Architecture& uncut, double most, const std::function<Deployment(double)>& with) {
     std::string text;
     for (double degree = 1.0; degree <= most; ++degree) {
-        Architecture trial = whole;
+        Architecture trial = uncut;
         if (!cut_kinds(trial, with(degree))) continue;
-        text += (text.empty() ? "" : ", ") + whole_number(degree);
+        text += (text.empty() ? "" : ", ") + whole(degree);
     }
     return text;
 }
@@ -57,14 +55,14 @@ double Deployment::hops_between_nodes() const {
 std::string describe(const Deployment& deployment) {
     std::string text;
     const auto add = [&](const char* label, double degree) {
-        if (degree > 1.0) text += (text.empty() ? "" : " x ") + std::string(label) + whole_number(degree);
+        if (degree > 1.0) text += (text.empty() ? "" : " x ") + std::string(label) + whole(degree);
     };
     add("TP", deployment.tensor);
     add("CP", deployment.context);
     add("attention DP", deployment.groups);
     add("PP", deployment.pipeline);
     add("replicas ", deployment.replicas);
-    if (deployment.experts > 1.0) text += (text.empty() ? "EP" : ", EP") + whole_number(deployment.experts);
+    if (deployment.experts > 1.0) text += (text.empty() ? "EP" : ", EP") + whole(deployment.experts);
     if (deployment.exchanges_tokens() && deployment.exchange)
         text += " (" + std::string(name(*deployment.exchange)) + ")";
     return text.empty() ? "one device" : text;
@@ -87,26 +85,26 @@ bool has_experts(const Architecture& model) {
                        [](const LayerKind& kind) { return kind.ffn && kind.ffn->has_experts(); });
 }
 
-Result<Architecture> on_rank(const Architecture& whole, const Deployment& deployment) {
-    if (deployment.experts > 1.0 && !has_experts(whole)) {
-        return fail("expert parallelism of " + whole_number(deployment.experts) + ": " + whole.name +
+Result<Architecture> on_rank(const Architecture& uncut, const Deployment& deployment) {
+    if (deployment.experts > 1.0 && !has_experts(uncut)) {
+        return fail("expert parallelism of " + whole(deployment.experts) + ": " + uncut.name +
                     " has no experts to spread, so it can only be 1");
     }
-    const auto layers = static_cast<double>(whole.layers.size());
+    const auto layers = static_cast<double>(uncut.layers.size());
     if (deployment.pipeline > layers) {
-        return fail("pipeline parallelism of " + whole_number(deployment.pipeline) + " is more than the " +
-                    whole_number(layers) + " layers of " + whole.name + ": expected 1 to " + whole_number(layers));
+        return fail("pipeline parallelism of " + whole(deployment.pipeline) + " is more than the " + whole(layers) +
+                    " layers of " + uncut.name + ": expected 1 to " + whole(layers));
     }
     const double ranks = deployment.expert_ranks();
     if (deployment.experts > ranks || std::fmod(ranks, deployment.experts) != 0.0) {
         std::string works;
         for (double experts = 1.0; experts <= ranks; ++experts) {
-            if (std::fmod(ranks, experts) == 0.0) works += (works.empty() ? "" : ", ") + whole_number(experts);
+            if (std::fmod(ranks, experts) == 0.0) works += (works.empty() ? "" : ", ") + whole(experts);
         }
-        return fail("expert parallelism of " + whole_number(deployment.experts) + " does not divide the " +
-                    whole_number(ranks) + " devices of tensor and data parallelism; it can be " + works);
+        return fail("expert parallelism of " + whole(deployment.experts) + " does not divide the " + whole(ranks) +
+                    " devices of tensor and data parallelism; it can be " + works);
     }
-    Architecture cut = whole;
+    Architecture cut = uncut;
     if (auto done = cut_kinds(cut, deployment); !done) {
         const auto with = [&](double tensor, double experts) {
             Deployment other = deployment;
@@ -118,19 +116,19 @@ Result<Architecture> on_rank(const Architecture& whole, const Deployment& deploy
         const bool spread = deployment.experts > 1.0;
         const auto follow = [&](double tensor) { return spread ? tensor * deployment.groups : 1.0; };
         // Is it the experts alone that do not go?
-        Architecture trial = whole;
+        Architecture trial = uncut;
         if (spread && cut_kinds(trial, with(deployment.tensor, 1.0))) {
-            const std::string works = values_that_work(whole, ranks, [&](double experts) {
+            const std::string works = values_that_work(uncut, ranks, [&](double experts) {
                 return with(deployment.tensor, std::fmod(ranks, experts) == 0.0 ? experts : 0.0);
             });
             return fail(done.error().text + "; expert parallelism can be " + works);
         }
         const std::string works =
-            values_that_work(whole, most_ranks_listed, [&](double tensor) { return with(tensor, follow(tensor)); });
+            values_that_work(uncut, most_ranks_listed, [&](double tensor) { return with(tensor, follow(tensor)); });
         return fail(done.error().text + "; tensor parallelism can be " + (works.empty() ? "1" : works));
     }
     // Engines pad the vocabulary so that every rank has as many rows.
-    cut.vocabulary = std::ceil(whole.vocabulary / deployment.tensor);
+    cut.vocabulary = std::ceil(uncut.vocabulary / deployment.tensor);
     return cut;
 }
 

@@ -78,6 +78,6 @@ bool has_experts(const Architecture& model);
 
 /// The model as one device of a deployment sees it: fewer heads, narrower matrices, fewer experts and rows of the
 /// vocabulary. What cannot be cut so is refused, with the values that work.
-Result<Architecture> on_rank(const Architecture& whole, const Deployment& deployment);
+Result<Architecture> on_rank(const Architecture& uncut, const Deployment& deployment);
 
 }  // namespace roofline::model

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "roofline/core/whole.hpp"
+
 namespace roofline::model {
 namespace {
 
@@ -32,10 +34,6 @@ double sum_of_capped(double n, const Reach& reach) {
     const double saturated = reach.top * reach.ratio;  // from this position on, every query reaches `top` entries
     if (n < saturated) return sum_of_floors(n, reach.ratio);
     return sum_of_floors(saturated - 1.0, reach.ratio) + (n - saturated + 1.0) * reach.top;
-}
-
-std::string number(double value) {
-    return std::to_string(static_cast<long long>(value));
 }
 
 }  // namespace
@@ -70,11 +68,11 @@ double attended(const Reach& reach, double x) {
 }
 
 std::string describe(const Reach& reach) {
-    if (reach.chunk > 0.0) return "chunks of " + number(reach.chunk);
+    if (reach.chunk > 0.0) return "chunks of " + whole(reach.chunk);
     const bool capped = reach.top != Reach::everything;
-    if (reach.local && capped) return "window of " + number(reach.top);
-    std::string text = reach.ratio > 1.0 ? "entries of " + number(reach.ratio) + " tokens" : "full context";
-    if (capped) text = "best " + number(reach.top) + (reach.ratio > 1.0 ? " of " + text : "");
+    if (reach.local && capped) return "window of " + whole(reach.top);
+    std::string text = reach.ratio > 1.0 ? "entries of " + whole(reach.ratio) + " tokens" : "full context";
+    if (capped) text = "best " + whole(reach.top) + (reach.ratio > 1.0 ? " of " + text : "");
     return text;
 }
 

@@ -27,25 +27,26 @@ struct Habits {
     bool one_key = false;  // all heads share one key and value unless multi_query says otherwise
 };
 
+constexpr Habits gptj{.type = "gptj",
+                      .positions = Positions::rotary,
+                      .tied = false,
+                      .qkv_bias = false,
+                      .out_bias = false,
+                      .parallel = true,
+                      .head_bias = true};
+
+constexpr Habits as(std::string_view type, Habits like) {
+    like.type = type;
+    return like;
+}
+
 constexpr auto habits = std::to_array<Habits>({
     {.type = "gpt2"},
     {.type = "gpt-sw3"},
     {.type = "gpt_bigcode", .one_key = true},
     {.type = "gpt_neo", .qkv_bias = false},
-    {.type = "gptj",
-     .positions = Positions::rotary,
-     .tied = false,
-     .qkv_bias = false,
-     .out_bias = false,
-     .parallel = true,
-     .head_bias = true},
-    {.type = "codegen",
-     .positions = Positions::rotary,
-     .tied = false,
-     .qkv_bias = false,
-     .out_bias = false,
-     .parallel = true,
-     .head_bias = true},
+    gptj,
+    as("codegen", gptj),
     {.type = "bloom", .positions = Positions::slopes, .embedding_norm = true},
     {.type = "mpt",
      .positions = Positions::slopes,

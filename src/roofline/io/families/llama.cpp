@@ -13,8 +13,6 @@ namespace {
 using model::NormKind;
 using model::QkNorm;
 
-enum class Norms { before, after, both };
-
 /// What a model type has where its config does not say otherwise.
 struct Habits {
     std::string_view type;
@@ -158,10 +156,7 @@ void read(Fields& config, model::Architecture& architecture) {
         add_layer(architecture, sliding ? "sliding" : "full", [&] {
             model::GqaShape attention = shape;
             if (sliding) attention.reach = model::Reach::window(*window);
-            model::LayerKind kind = pre_norm_layer(block<model::Gqa>(attention), block<model::Dense>(ffn));
-            kind.norm_before_mixer = kind.norm_before_ffn = own.norms != Norms::after;
-            kind.norm_after_mixer = kind.norm_after_ffn = own.norms != Norms::before;
-            return kind;
+            return serial_layer(block<model::Gqa>(attention), block<model::Dense>(ffn), own.norms);
         });
     }
 }

@@ -12,7 +12,6 @@ namespace {
 using model::NormKind;
 using model::QkNorm;
 
-enum class Norms { before, after, both };
 enum class Gate { none, full, per_head };
 enum class Sinks { none, sliding, all };
 
@@ -134,13 +133,11 @@ void read(Fields& config, model::Architecture& architecture) {
             // Not written by transformers 5, where it is 8 (as in the one published model of the type).
             if (sliding && type == "mimo_v2_flash") attention.kv_heads = config.size_or("swa_num_key_value_heads", 8.0);
             attention.sinks = own.sinks == Sinks::all || (sliding && own.sinks == Sinks::sliding);
-            model::LayerKind kind = pre_norm_layer(
-                block<model::Gqa>(attention),
-                sparse ? block<model::Moe>(moe)
-                       : block<model::Dense>(model::DenseShape{.width = config.size("intermediate_size")}));
-            kind.norm_before_mixer = kind.norm_before_ffn = own.norms != Norms::after;
-            kind.norm_after_mixer = kind.norm_after_ffn = own.norms != Norms::before;
-            return kind;
+            return serial_layer(block<model::Gqa>(attention),
+                                sparse
+                                    ? block<model::Moe>(moe)
+                                    : block<model::Dense>(model::DenseShape{.width = config.size("intermediate_size")}),
+                                own.norms);
         });
     }
 }

@@ -104,9 +104,8 @@ void Compressed::lower(Lowering& to) const {
 }
 
 std::string Compressed::describe() const {
-    const auto text = [](double value) { return std::to_string(static_cast<long long>(value)); };
-    std::string result = "compressed MQA, " + text(shape_.heads) + " heads of " + text(shape_.head_dim) +
-                         ", window of " + text(shape_.window);
+    std::string result = "compressed MQA, " + whole(shape_.heads) + " heads of " + whole(shape_.head_dim) +
+                         ", window of " + whole(shape_.window);
     if (shape_.ratio > 0.0) {
         const Reach pooled = Reach::pooled(shape_.ratio, shape_.chosen);
         result += " and " + model::describe(pooled);
@@ -116,16 +115,11 @@ std::string Compressed::describe() const {
 
 Result<BlockPtr> Compressed::on_rank(const Deployment& deployment) const {
     CompressedShape cut = shape_;
+    Shares shares;
     // One key-value vector serves all heads: it, its pools and the indexer are copied.
-    if (auto share = even_share(cut.heads, deployment.tensor, "attention heads"); share)
-        cut.heads = *share;
-    else
-        return std::unexpected(share.error());
-    if (auto share = even_share(cut.out_groups, deployment.tensor, "groups of the output projection"); share)
-        cut.out_groups = *share;
-    else
-        return std::unexpected(share.error());
-    return std::make_shared<Compressed>(cut);
+    shares.even(cut.heads, deployment.tensor, "attention heads");
+    shares.even(cut.out_groups, deployment.tensor, "groups of the output projection");
+    return shares.block<Compressed>(cut);
 }
 
 }  // namespace roofline::model

@@ -65,22 +65,16 @@ void GatedDelta::lower(Lowering& to) const {
 }
 
 std::string GatedDelta::describe() const {
-    const auto text = [](double value) { return std::to_string(static_cast<long long>(value)); };
-    return "gated delta net, " + text(shape_.value_heads) + " states of " + text(shape_.key_dim) + " x " +
-           text(shape_.value_dim);
+    return "gated delta net, " + whole(shape_.value_heads) + " states of " + whole(shape_.key_dim) + " x " +
+           whole(shape_.value_dim);
 }
 
 Result<BlockPtr> GatedDelta::on_rank(const Deployment& deployment) const {
     GatedDeltaShape cut = shape_;
-    if (auto share = even_share(cut.key_heads, deployment.tensor, "key heads of linear attention"); share)
-        cut.key_heads = *share;
-    else
-        return std::unexpected(share.error());
-    if (auto share = even_share(cut.value_heads, deployment.tensor, "value heads of linear attention"); share)
-        cut.value_heads = *share;
-    else
-        return std::unexpected(share.error());
-    return std::make_shared<GatedDelta>(cut);
+    Shares shares;
+    shares.even(cut.key_heads, deployment.tensor, "key heads of linear attention");
+    shares.even(cut.value_heads, deployment.tensor, "value heads of linear attention");
+    return shares.block<GatedDelta>(cut);
 }
 
 }  // namespace roofline::model

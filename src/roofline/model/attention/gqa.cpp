@@ -81,24 +81,18 @@ void Gqa::lower(Lowering& to) const {
 }
 
 std::string Gqa::describe() const {
-    const auto text = [](double value) { return std::to_string(static_cast<long long>(value)); };
     const std::string sharing = shape_.kv_heads == shape_.heads ? "MHA" : shape_.kv_heads == 1.0 ? "MQA" : "GQA";
-    return sharing + ", " + text(shape_.heads) + " heads, " + text(shape_.kv_heads) + " KV heads of " +
-           text(shape_.head_dim) + ", " + model::describe(shape_.reach);
+    return sharing + ", " + whole(shape_.heads) + " heads, " + whole(shape_.kv_heads) + " KV heads of " +
+           whole(shape_.head_dim) + ", " + model::describe(shape_.reach);
 }
 
 Result<GqaShape> Gqa::shape_on_rank(const Deployment& deployment) const {
     GqaShape cut = shape_;
-    if (auto share = even_share(cut.heads, deployment.tensor, "attention heads"); share)
-        cut.heads = *share;
-    else
-        return std::unexpected(share.error());
+    Shares shares;
+    shares.even(cut.heads, deployment.tensor, "attention heads");
     // Keys and values beyond the heads there are: every device needs those of its queries, so they are copied.
-    if (auto share = share_or_copy(cut.kv_heads, deployment.tensor, "KV heads"); share)
-        cut.kv_heads = *share;
-    else
-        return std::unexpected(share.error());
-    return cut;
+    shares.even_or_copied(cut.kv_heads, deployment.tensor, "KV heads");
+    return shares.of(cut);
 }
 
 Result<BlockPtr> Gqa::on_rank(const Deployment& deployment) const {

@@ -63,17 +63,14 @@ void Mamba1::lower(Lowering& to) const {
 }
 
 std::string Mamba1::describe() const {
-    const auto text = [](double value) { return std::to_string(static_cast<long long>(value)); };
-    return "Mamba-1, " + text(shape_.inner) + " channels x " + text(shape_.state_size) + " states";
+    return "Mamba-1, " + whole(shape_.inner) + " channels x " + whole(shape_.state_size) + " states";
 }
 
 Result<BlockPtr> Mamba1::on_rank(const Deployment& deployment) const {
     Mamba1Shape cut = shape_;
-    if (auto share = even_share(cut.inner, deployment.tensor, "state-space channels"); share)
-        cut.inner = *share;
-    else
-        return std::unexpected(share.error());
-    return std::make_shared<Mamba1>(cut);
+    Shares shares;
+    shares.even(cut.inner, deployment.tensor, "state-space channels");
+    return shares.block<Mamba1>(cut);
 }
 
 }  // namespace roofline::model

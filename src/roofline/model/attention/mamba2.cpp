@@ -73,21 +73,16 @@ void Mamba2::lower(Lowering& to) const {
 }
 
 std::string Mamba2::describe() const {
-    const auto text = [](double value) { return std::to_string(static_cast<long long>(value)); };
-    return "Mamba-2, " + text(shape_.heads) + " states of " + text(shape_.head_dim) + " x " + text(shape_.state_size);
+    return "Mamba-2, " + whole(shape_.heads) + " states of " + whole(shape_.head_dim) + " x " +
+           whole(shape_.state_size);
 }
 
 Result<BlockPtr> Mamba2::on_rank(const Deployment& deployment) const {
     Mamba2Shape cut = shape_;
-    if (auto share = even_share(cut.heads, deployment.tensor, "state-space heads"); share)
-        cut.heads = *share;
-    else
-        return std::unexpected(share.error());
-    if (auto share = share_or_copy(cut.groups, deployment.tensor, "state-space groups"); share)
-        cut.groups = *share;
-    else
-        return std::unexpected(share.error());
-    return std::make_shared<Mamba2>(cut);
+    Shares shares;
+    shares.even(cut.heads, deployment.tensor, "state-space heads");
+    shares.even_or_copied(cut.groups, deployment.tensor, "state-space groups");
+    return shares.block<Mamba2>(cut);
 }
 
 }  // namespace roofline::model

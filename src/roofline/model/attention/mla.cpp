@@ -143,21 +143,18 @@ void Mla::lower(Lowering& to) const {
 }
 
 std::string Mla::describe() const {
-    const auto text = [](double value) { return std::to_string(static_cast<long long>(value)); };
     std::string result =
-        "MLA, " + text(shape_.heads) + " heads, latent of " + text(shape_.kv_rank) + " + " + text(shape_.rope_dim);
-    if (shape_.chosen > 0.0) result += ", best " + text(shape_.chosen) + " of all keys";
+        "MLA, " + whole(shape_.heads) + " heads, latent of " + whole(shape_.kv_rank) + " + " + whole(shape_.rope_dim);
+    if (shape_.chosen > 0.0) result += ", best " + whole(shape_.chosen) + " of all keys";
     return result;
 }
 
 Result<BlockPtr> Mla::on_rank(const Deployment& deployment) const {
     MlaShape cut = shape_;
+    Shares shares;
     // The latent and what leads to it serve all heads: every device has them whole. So is the indexer.
-    if (auto share = even_share(cut.heads, deployment.tensor, "attention heads"); share)
-        cut.heads = *share;
-    else
-        return std::unexpected(share.error());
-    return std::make_shared<Mla>(cut);
+    shares.even(cut.heads, deployment.tensor, "attention heads");
+    return shares.block<Mla>(cut);
 }
 
 }  // namespace roofline::model

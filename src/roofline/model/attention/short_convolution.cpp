@@ -30,17 +30,14 @@ void ShortConvolution::lower(Lowering& to) const {
 }
 
 std::string ShortConvolution::describe() const {
-    const auto text = [](double value) { return std::to_string(static_cast<long long>(value)); };
-    return "convolution over " + text(shape_.width) + " tokens, " + text(shape_.channels) + " channels";
+    return "convolution over " + whole(shape_.width) + " tokens, " + whole(shape_.channels) + " channels";
 }
 
 Result<BlockPtr> ShortConvolution::on_rank(const Deployment& deployment) const {
     ShortConvolutionShape cut = shape_;
-    if (auto share = even_share(cut.channels, deployment.tensor, "channels of a convolution"); share)
-        cut.channels = *share;
-    else
-        return std::unexpected(share.error());
-    return std::make_shared<ShortConvolution>(cut);
+    Shares shares;
+    shares.even(cut.channels, deployment.tensor, "channels of a convolution");
+    return shares.block<ShortConvolution>(cut);
 }
 
 }  // namespace roofline::model

@@ -1,5 +1,6 @@
 #include "roofline/model/attention/sparse_gqa.hpp"
 
+#include "roofline/core/whole.hpp"
 #include "roofline/model/attention/share_context.hpp"
 #include "roofline/model/deployment.hpp"
 #include "roofline/model/lowering.hpp"
@@ -16,7 +17,7 @@ void SparseGqa::lower(Lowering& to) const {
 }
 
 std::string SparseGqa::describe() const {
-    return "sparse " + Gqa::describe() + ", best " + std::to_string(static_cast<long long>(chosen_tokens_)) + " read";
+    return "sparse " + Gqa::describe() + ", best " + whole(chosen_tokens_) + " read";
 }
 
 Result<BlockPtr> SparseGqa::on_rank(const Deployment& deployment) const {

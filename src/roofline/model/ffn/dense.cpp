@@ -36,17 +36,14 @@ void Dense::lower(Lowering& to) const {
 }
 
 std::string Dense::describe() const {
-    return std::string(shape_.gated ? "gated" : "plain") + " FFN of " +
-           std::to_string(static_cast<long long>(shape_.width));
+    return std::string(shape_.gated ? "gated" : "plain") + " FFN of " + whole(shape_.width);
 }
 
 Result<BlockPtr> Dense::on_rank(const Deployment& deployment) const {
     DenseShape cut = shape_;
-    if (auto share = even_share(cut.width, deployment.tensor, "columns of the FFN"); share)
-        cut.width = *share;
-    else
-        return std::unexpected(share.error());
-    return std::make_shared<Dense>(cut);
+    Shares shares;
+    shares.even(cut.width, deployment.tensor, "columns of the FFN");
+    return shares.block<Dense>(cut);
 }
 
 }  // namespace roofline::model

@@ -124,37 +124,22 @@ void Moe::lower(Lowering& to) const {
 }
 
 std::string Moe::describe() const {
-    const auto text = [](double value) { return std::to_string(static_cast<long long>(value)); };
     std::string result =
-        "MoE, " + text(shape_.chosen) + " of " + text(shape_.experts) + " experts of " + text(shape_.width);
-    if (shape_.shared_width > 0.0) result += ", shared of " + text(shape_.shared_width);
-    if (shape_.dense_width > 0.0) result += ", beside a dense FFN of " + text(shape_.dense_width);
+        "MoE, " + whole(shape_.chosen) + " of " + whole(shape_.experts) + " experts of " + whole(shape_.width);
+    if (shape_.shared_width > 0.0) result += ", shared of " + whole(shape_.shared_width);
+    if (shape_.dense_width > 0.0) result += ", beside a dense FFN of " + whole(shape_.dense_width);
     return result;
 }
 
 Result<BlockPtr> Moe::on_rank(const Deployment& deployment) const {
     MoeShape cut = shape_;
-    if (auto share = even_share(cut.experts + deployment.redundant_experts, deployment.experts, "experts"); share)
-        cut.held = *share;
-    else
-        return std::unexpected(share.error());
-    if (auto share = even_share(cut.width, deployment.expert_cut(), "columns of an expert"); share)
-        cut.width = *share;
-    else
-        return std::unexpected(share.error());
-    if (cut.shared_width > 0.0) {
-        if (auto share = even_share(cut.shared_width, deployment.tensor, "columns of the shared expert"); share)
-            cut.shared_width = *share;
-        else
-            return std::unexpected(share.error());
-    }
-    if (cut.dense_width > 0.0) {
-        if (auto share = even_share(cut.dense_width, deployment.tensor, "columns of the FFN"); share)
-            cut.dense_width = *share;
-        else
-            return std::unexpected(share.error());
-    }
-    return std::make_shared<Moe>(cut);
+    Shares shares;
+    cut.held = cut.experts + deployment.redundant_experts;
+    shares.even(cut.held, deployment.experts, "experts");
+    shares.even(cut.width, deployment.expert_cut(), "columns of an expert");
+    shares.even(cut.shared_width, deployment.tensor, "columns of the shared expert");
+    shares.even(cut.dense_width, deployment.tensor, "columns of the FFN");
+    return shares.block<Moe>(cut);
 }
 
 }  // namespace roofline::model
