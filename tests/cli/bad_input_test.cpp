@@ -56,6 +56,14 @@ TEST(BadInput, TheSoundConfigThatTheseTestsBreakIsTaken) {
     EXPECT_EQ(answer.exit_code, 0) << answer.err;
 }
 
+TEST(BadInput, ALengthGivenToTheOptionOfTheFileLeavesNoFileBehind) {
+    expect_refused(predict({"--output", "300"}), "--output-len 300");
+    expect_refused({"plan", "llama-3.1-8b", "--devices", "h100-sxm:1", "-o", "128"}, "--output-len 128");
+    expect_refused({"sweep", "llama-3.1-8b", "h100-sxm", "--output", "128,256"}, "--output-len 128,256");
+    EXPECT_FALSE(std::filesystem::exists("300"));
+    EXPECT_FALSE(std::filesystem::exists("128"));
+}
+
 TEST(BadInput, AMisspeltModelOrDeviceIsRefusedWithASuggestion) {
     expect_refused({"predict", "lama-3.1-8b", "h100-sxm"}, "llama-3.1-8b");
     expect_refused({"predict", "llama-3.1-8b", "h100-smx"}, "h100-sxm");

@@ -10,6 +10,13 @@
 #include "roofline/cli/files.hpp"
 
 namespace roofline::cli {
+
+std::string number_for_a_file(const std::string& name) {
+    if (name.empty() || name.find_first_not_of("0123456789,-*+") != std::string::npos) return {};
+    return fmt::format("names a file, and {0} is a number: tokens to write are --output-len {0}, a file is ./{0}",
+                       name);
+}
+
 void OutputOptions::add_to(CLI::App& app, std::initializer_list<std::string> formats) {
     const CLI::Option* said = app.add_option("--format", format, "How to print the answer")
                                   ->check(CLI::IsMember(std::vector<std::string>(formats)))
@@ -17,6 +24,7 @@ void OutputOptions::add_to(CLI::App& app, std::initializer_list<std::string> for
     const bool pages = std::find(formats.begin(), formats.end(), "html") != formats.end();
     app.add_option("-o,--output", file, "Write to this file instead of stdout")
         ->type_name("FILE")
+        ->check(number_for_a_file)
         ->each([this, said, pages](const std::string& name) {
             if (pages && said->count() == 0 && name.ends_with(".html")) format = "html";
         });

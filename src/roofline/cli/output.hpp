@@ -18,6 +18,10 @@ using ask::parse_positive;
 using ask::parse_whole;
 using ask::parts_of;
 
+/// For the check of -o: a bare number is a length that was meant for --output-len, and no file of that name is left
+/// behind.
+std::string number_for_a_file(const std::string& name);
+
 struct OutputOptions {
     std::string format = "table";
     std::string file;

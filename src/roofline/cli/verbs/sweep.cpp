@@ -405,7 +405,8 @@ void sweep_verb(Program& program) {
             "-o,--output", options->file,
             "Write to this file: .csv, .jsonl, .sqlite, .md, .html; one that holds the first rows is taken up again")
         ->group(group)
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(number_for_a_file);
     verb->add_option("--format", options->format, "table, md, csv, jsonl, sqlite or html (default: by the file's name)")
         ->group(group)
         ->check(CLI::IsMember({"table", "md", "csv", "jsonl", "sqlite", "html"}));
