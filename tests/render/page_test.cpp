@@ -77,5 +77,24 @@ TEST(Page, ManyStagesAreATableAndNotAWallOfCards) {
     EXPECT_THAT(accounts_markdown(std::vector{account}), HasSubstr("## stages\n\n| stage | tokens/s |"));
 }
 
+// What ran without a model to hold it against has no expected time: attainable stands in for it in the report.
+TEST(Page, NothingIsExpectedWhereNothingWasPredicted) {
+    Account account = chart::testing::sample_account();
+    for (AccountStage& stage : account.stages) {
+        stage.times.measured = stage.times.expected;
+        stage.times.expected = stage.times.attainable;
+        for (Record& record : stage.records) {
+            record.times.measured = record.times.expected;
+            record.times.expected = record.times.attainable;
+        }
+    }
+    const std::vector accounts{account};
+    const std::string page = write_page({.report = accounts_markdown(accounts), .accounts = accounts});
+    EXPECT_THAT(page, Not(HasSubstr("expected")));
+    EXPECT_THAT(page, HasSubstr("tokens/s attainable"));
+    for (AccountStage& stage : account.stages) stage.times.expected = stage.times.attainable * 1.5;
+    EXPECT_THAT(accounts_markdown(std::vector{account}), HasSubstr("| expected |"));
+}
+
 }  // namespace
 }  // namespace roofline::render

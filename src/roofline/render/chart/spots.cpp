@@ -22,6 +22,10 @@ Seconds shown_time(const Times& times) {
     return times.expected.value > 0.0 ? times.expected : times.limit;
 }
 
+bool has_expected(const Times& times) {
+    return times.expected.value > 0.0 && !(times.measured && times.expected == times.attainable);
+}
+
 bool has_measured(std::span<const Account> accounts) {
     for (const Account& account : accounts) {
         for (const AccountStage& stage : account.stages) {
@@ -114,7 +118,9 @@ std::string stage_line(const AccountStage& stage) {
     std::string text = describe_stage(stage) + ": ";
     const std::string unit = stage.produced > 0.0 ? " tokens/s" : "";
     if (stage.times.measured) text += fmt::format("{}{} measured, ", rate(*stage.times.measured), unit);
-    if (stage.times.expected.value > 0.0) text += fmt::format("{}{} expected, ", rate(stage.times.expected), unit);
+    if (stage.times.expected.value > 0.0)
+        text += fmt::format("{}{} {}, ", rate(stage.times.expected), unit,
+                            has_expected(stage.times) ? "expected" : "attainable");
     if (stage.times.limit.value > 0.0) text += fmt::format("{}{} at the limit, ", rate(stage.times.limit), unit);
     text.resize(text.size() - 2);
     return text;
@@ -198,8 +204,8 @@ std::string explain_spot(const Spot& spot, const Account& account) {
                             bytes(record.work.at(Level::memory)), grouped(record.count));
         text += fmt::format("\n{} in {}, held back by {}", percent(spot.share), render::time(Seconds(spot.seconds)),
                             name(spot.bound));
-        text += fmt::format("\nlimit {}, attainable {}, expected {}", render::time(times.limit),
-                            render::time(times.attainable), render::time(times.expected));
+        text += fmt::format("\nlimit {}, attainable {}", render::time(times.limit), render::time(times.attainable));
+        if (has_expected(times)) text += fmt::format(", expected {}", render::time(times.expected));
         if (times.measured) text += fmt::format(", measured {}", render::time(*times.measured));
     }
     return text;

@@ -43,6 +43,8 @@ std::vector<Spot> sums_of(std::span<const Account> accounts);
 
 /// Measured where it was, else expected, else the limit.
 Seconds shown_time(const Times& times);
+/// Whether anybody predicted it. Of what ran without a model to hold it against, attainable stands in for expected.
+bool has_expected(const Times& times);
 bool has_measured(std::span<const Account> accounts);
 
 /// "attention.qkv": without what all of them begin with.

@@ -113,6 +113,15 @@ std::string figures_of(const Page& page) {
     return text;
 }
 
+bool any_expected(std::span<const Account> accounts) {
+    for (const Account& account : accounts) {
+        for (const AccountStage& stage : account.stages) {
+            if (chart::has_expected(stage.times)) return true;
+        }
+    }
+    return false;
+}
+
 Table stages_table(std::span<const Account> accounts) {
     Table table{{{"report", Align::left},
                  {"stage", Align::left},
@@ -129,8 +138,8 @@ Table stages_table(std::span<const Account> accounts) {
             table.rows.push_back({chart::short_title(accounts, a), chart::describe_stage(stage),
                                   stage.produced > 0.0 ? plain(stage.tokens_per_second(shown)) : "-",
                                   stage.times.measured ? render::time(*stage.times.measured) : "-",
-                                  render::time(stage.times.expected), render::time(stage.times.attainable),
-                                  render::time(stage.times.limit),
+                                  chart::has_expected(stage.times) ? render::time(stage.times.expected) : "-",
+                                  render::time(stage.times.attainable), render::time(stage.times.limit),
                                   shown.value > 0.0 ? percent(stage.times.limit.value / shown.value) : "-"});
         }
     }
@@ -157,7 +166,7 @@ Table operators_table(std::span<const Account> accounts) {
                                       rate > 0.0 ? flops(Flops(rate)) + "/s" : "-",
                                       std::string(name(time_under(record.work, limit_roofs(accounts[a].device)).bound)),
                                       render::time(record.times.limit), render::time(record.times.attainable),
-                                      render::time(record.times.expected),
+                                      chart::has_expected(record.times) ? render::time(record.times.expected) : "-",
                                       record.times.measured ? render::time(*record.times.measured) : "-",
                                       total > 0.0 ? percent(seconds / total) : "-"});
             }
@@ -176,6 +185,7 @@ std::string accounts_markdown(std::span<const Account> accounts) {
             Table table = written(accounts);
             if (accounts.size() == 1) table.drop("report");
             if (!chart::has_measured(accounts)) table.drop("measured");
+            if (!any_expected(accounts)) table.drop("expected");
             text += fmt::format("\n## {}\n\n{}", title, as_markdown(table));
         }
     }
