@@ -377,8 +377,7 @@ Seconds borrow_from_prompts(const Timeline& timeline, Items& items, Steps& steps
         stage.batch = stage.tokens = lender->batch;
         stage.context = context;
     }
-    if (!steps.all.empty()) steps.layers = 0.0;
-    for (const Step& step : steps.all) steps.layers = std::max(steps.layers, step.layers);
+    if (!steps.all.empty()) steps.layers = repeated_layers(steps.all);
     return lent + lend_work(timeline, by_role, steps, items);
 }
 

@@ -1,6 +1,7 @@
 #include "roofline/analyze/diagnose.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <optional>
 
@@ -34,6 +35,7 @@ class Stage {
         small_kernels();
         mixers();
         gathered_experts();
+        unpacking();
         optimizer();
         attention();
         cache_copies();
@@ -62,10 +64,16 @@ class Stage {
         found_.push_back(std::move(diagnosis));
     }
 
+    /// Of a step, on average.
     double kernels() const {
+        double of_steps = 0.0;
+        double steps = 0.0;
         for (const StepTime& step : analysis_.steps) {
-            if (step.stage == stage_.name) return step.kernels;
+            if (step.stage != stage_.name) continue;
+            of_steps += step.kernels;
+            steps += 1.0;
         }
+        if (steps > 0.0) return std::round(of_steps / steps);
         double sum = 0.0;
         for (const StreamTime& stream : analysis_.streams) sum += stream.kernels;
         return sum;
@@ -157,7 +165,7 @@ class Stage {
             return record.name.starts_with("layers.") &&
                    (record.kind == Kind::elementwise || record.kind == Kind::norm || record.kind == Kind::copy) &&
                    record.name != "layers.attention.kv_write" && record.name != "layers.attention.expand" &&
-                   record.name != "layers.attention.mixer";
+                   record.name != "layers.attention.mixer" && !record.name.ends_with(".unpack");
         });
         if (analysis_.layers <= 0.0 || small.count < 4.0 * analysis_.layers) return;
         say(fmt::format("{}: {} goes into {} element-wise kernels, {} in every layer", stage_.name, of_wall(small.time),
@@ -204,6 +212,16 @@ class Stage {
             "a grouped product, which reads them where they lie (experts_implementation=\"grouped_mm\", or an engine's "
             "fused experts)",
             gathers.time);
+    }
+
+    /// Weights in few bits that are written out whole, step after step, for a product that takes no other.
+    void unpacking() {
+        const auto unpack = sum([](const Record& record) { return record.name.ends_with(".unpack"); });
+        if (unpack.count <= 0.0) return;
+        say(fmt::format("{}: packed weights are made whole before each product", stage_.name),
+            fmt::format("{} kernels a step take {} and move {}", counted(unpack.count), render::time(unpack.time),
+                        render::bytes(unpack.memory + unpack.chip)),
+            "", "a product that reads weights as they are packed, or weights kept whole where they fit", unpack.time);
     }
 
     /// Bytes of the operators of this stage whose names hold one of these words.

@@ -18,8 +18,12 @@ struct Region {
     std::size_t end;
 };
 
-/// Sums with what went around a block: additions of two tensors as large as most that follow a product at once.
+/// Sums with what went around a block: additions of two tensors as large as most that follow a product, and kernels of
+/// a compiler that add behind a product and normalise.
 std::vector<std::size_t> residuals(std::span<const Piece> pieces);
+
+/// For each piece that makes packed weights whole the product that reads them; the number of pieces for all others.
+std::vector<std::size_t> unpacked_for(std::span<const Piece> pieces);
 
 /// What lies between the first and the last product of each block that mixes tokens without attention: one with a
 /// convolution or a scan in it, or with far more steps than an activation has. Products of blocks that are known for

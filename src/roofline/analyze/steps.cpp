@@ -18,60 +18,6 @@ namespace roofline::analyze {
 
 namespace {
 
-/// A residual adds two tensors of one size; a bias, an epsilon or a mask does not.
-bool adds_alike(const Signature& signature) {
-    if (signature.arguments.size() < 2) return false;
-    const auto& first = signature.arguments[0].tensors;
-    const auto& second = signature.arguments[1].tensors;
-    return first.size() == 1 && second.size() == 1 && elements(first[0]) == elements(second[0]) &&
-           elements(first[0]) > 1.0;
-}
-
-}  // namespace
-
-Piece piece_of(const Timeline& timeline, const Items& items, const Item& item) {
-    using Sort = Piece::Sort;
-    Piece piece;
-    if (item.ran != Ran::kernel) {
-        piece.sort = Sort::copy;
-        return piece;
-    }
-    if (item.signature == none || item.in_graph) {
-        if (item.last != none) piece.sort = sort_of_kernel(timeline.texts[timeline.ran[items.first_event(item)].name]);
-        return piece;
-    }
-    const Signature& signature = timeline.signatures[item.signature];
-    piece.sort = sort_of_operator(signature.name);
-    if (piece.sort == Sort::backward) return piece;
-    for (const Argument& argument : signature.arguments) {
-        for (const Tensor& tensor : argument.tensors)
-            piece.rank = std::max(piece.rank, static_cast<double>(tensor.dims.size()));
-    }
-    if (!signature.arguments.empty() && !signature.arguments[0].tensors.empty())
-        piece.numbers = elements(signature.arguments[0].tensors[0]);
-    if (piece.sort == Sort::softmax && piece.rank > 0.0 && piece.rank < 3.0) piece.sort = Sort::softmax_of_rows;
-    if (piece.sort == Sort::add && signature.has_shapes && !adds_alike(signature)) piece.sort = Sort::other;
-    if (const Effort* effort = items.effort(item)) {
-        if (effort->product && effort->product->inner <= 1.0) {
-            piece.sort = Sort::other;  // an outer product: positions, not weights
-        } else if (effort->product) {
-            piece.columns = effort->product->columns;
-            piece.inner = effort->product->inner;
-            if (piece.sort != Sort::grouped) piece.sort = effort->weights > 0.0 ? Sort::product : Sort::batched;
-            // Matrices times one vector each: what comes out is as wide as they are high.
-            if (piece.sort == Sort::batched && piece.columns == 1.0) piece.columns = effort->product->rows;
-        }
-        if (effort->attention) piece.sort = Sort::attention;
-        if (effort->looks_up_rows) piece.sort = Sort::embedding;
-        if (effort->kind == Kind::collective) piece.sort = Sort::collective;
-        if (piece.sort == Sort::embedding && !effort->looks_up_rows && effort->kind == Kind::gather)
-            piece.sort = Sort::other;
-    }
-    return piece;
-}
-
-namespace {
-
 std::string lower(std::string_view text) {
     std::string result(text);
     for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -157,7 +103,7 @@ class Search {
         }
         drop_empty();
         for (Step& step : steps_.all) describe(step);
-        for (const Step& step : steps_.all) steps_.layers = std::max(steps_.layers, step.layers);
+        steps_.layers = repeated_layers(steps_.all);
         tell_graphs();
         windows();
         stages();
@@ -261,10 +207,28 @@ class Search {
         return true;
     }
 
-    /// What trains says where each of its steps ends: PyTorch names the call of an optimizer by itself.
-    bool by_optimizer() {
+    /// Of the calls of optimizers. Several may share a backward pass, one for each kind of parameters: the last counts.
+    std::vector<std::int64_t> ends_of_updates() {
         std::vector<std::int64_t> ends;
         for (const Range& call : optimizers_) ends.push_back(call.end);
+        std::vector<bool> backward(ends.size(), false);  // since the call before
+        for (const std::uint32_t i : order_) {
+            const auto place = static_cast<std::size_t>(
+                std::lower_bound(ends.begin(), ends.end(), items_.all[i].started) - ends.begin());
+            if (place == ends.size()) break;
+            if (piece(i).sort == Piece::Sort::backward) backward[place] = true;
+        }
+        std::vector<std::int64_t> last;
+        for (std::size_t i = 0; i < ends.size(); ++i) {
+            if (!backward[i] && !last.empty()) last.pop_back();
+            last.push_back(ends[i]);
+        }
+        return last;
+    }
+
+    /// What trains says where each of its steps ends: PyTorch names the call of an optimizer by itself.
+    bool by_optimizer() {
+        std::vector<std::int64_t> ends = ends_of_updates();
         if (ends.empty()) return false;
         std::vector<Step> found(ends.size());
         for (std::size_t i = 0; i < ends.size(); ++i) found[i].host_end = ends[i];
@@ -276,7 +240,7 @@ class Search {
             found[place].items.push_back(i);
             backward = backward || piece(i).sort == Piece::Sort::backward;
         }
-        // Several optimizers may share a backward pass, or none may be in the file.
+        // None may be in the file.
         const auto passes = std::count_if(found.begin(), found.end(), [&](const Step& step) {
             return std::any_of(step.items.begin(), step.items.end(), [&](std::uint32_t i) {
                 return items_.all[i].ran == Ran::kernel && piece(i).sort == Piece::Sort::backward;
@@ -464,7 +428,7 @@ class Search {
             step.begin = std::min(step.begin, item.begin);
             step.end = std::max(step.end, item.end);
             const Effort* effort = items_.effort(item);
-            if (effort == nullptr) continue;
+            if (effort == nullptr || reads_elsewhere(item)) continue;
             if (effort->attention) {
                 sees_attention = true;
                 step.batch = std::max(step.batch, effort->attention->batch);
@@ -484,6 +448,7 @@ class Search {
             step.context = scored->columns;
             step.batch = std::max(1.0, std::floor(rows / queries));
         }
+        if (queries == 0.0 && !sees_attention) words_of(step, queries);
         step.tokens = step.batch * queries > 0.0 ? step.batch * queries : rows;
         if (const auto scheduled = scheduled_in(step.name)) {
             take(*scheduled, step);
@@ -493,6 +458,29 @@ class Search {
         if (step.kind.empty() && queries > 0.0) step.kind = queries > 1.0 ? "prefill" : "decode";
         if (step.kind.empty()) step.kind = "step";
         if (step.kind == "decode" && step.batch == 0.0) step.batch = step.tokens;
+    }
+
+    /// Layers of an encoder and attention to what it made say nothing about how many words there are.
+    bool reads_elsewhere(const Item& item) const {
+        if (item.role == none) return false;
+        const std::string& role = steps_.roles[item.role];
+        return role.starts_with("encoder.") || role.starts_with("layers.cross.");
+    }
+
+    /// Without attention, what is looked up in the table of words: [sequences, new words of each].
+    void words_of(Step& step, double& queries) {
+        for (const std::uint32_t i : step.items) {
+            const Item& item = items_.all[i];
+            if (item.ran != Ran::kernel || item.signature == none || item.in_graph) continue;
+            if (piece(i).sort != Piece::Sort::embedding) continue;
+            for (const Argument& argument : timeline_.signatures[item.signature].arguments) {
+                const bool whole = argument.type == "long int" || argument.type == "int";
+                if (!whole || argument.tensors.size() != 1 || argument.tensors[0].dims.size() != 2) continue;
+                step.batch = static_cast<double>(argument.tensors[0].dims[0]);
+                queries = static_cast<double>(argument.tensors[0].dims[1]);
+                return;
+            }
+        }
     }
 
     /// What the engine says of its own step is exact.
@@ -577,6 +565,23 @@ class Search {
 };
 
 }  // namespace
+
+double repeated_layers(const std::vector<Step>& steps) {
+    double all = 0.0;
+    std::map<double, int> decodes;  // that have so many
+    for (const Step& step : steps) {
+        all = std::max(all, step.layers);
+        if (step.kind == "decode" && step.layers > 0.0) ++decodes[step.layers];
+    }
+    double usual = all;
+    int most = 0;
+    for (const auto& [layers, count] : decodes) {
+        if (count < most) continue;
+        usual = layers;
+        most = count;
+    }
+    return usual;
+}
 
 Steps find_steps(const Timeline& timeline, Items& items) {
     return Search(timeline, items).run();

@@ -42,9 +42,12 @@ struct Steps {
     std::vector<Step> all;
     std::vector<Stage> stages;
     std::vector<std::string> roles;  // by number; Item::role refers to them
-    double layers = 0.0;             // the most that any step repeats, or all that ran where there are no steps
+    double layers = 0.0;             // that repeat in a step, or in all that ran where there are no steps
     std::string found_by;            // "annotations", "embeddings", "graph launches"; empty: none were found
 };
+
+/// As many as most decodes repeat, for a prompt may begin with an encoder; the most of any step where there are none.
+double repeated_layers(const std::vector<Step>& steps);
 
 /// Finds them and writes step and role into the items.
 Steps find_steps(const Timeline& timeline, Items& items);

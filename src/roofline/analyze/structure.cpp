@@ -1,8 +1,6 @@
 #include "roofline/analyze/structure.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cstdint>
 
 #include "roofline/analyze/mixers.hpp"
@@ -12,23 +10,15 @@ namespace {
 
 using Sort = Piece::Sort;
 
-std::string lower(std::string_view text) {
-    std::string result(text);
-    for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return result;
-}
-
-bool holds_any(const std::string& text, std::initializer_list<const char*> parts) {
-    return std::any_of(parts.begin(), parts.end(),
-                       [&](const char* part) { return text.find(part) != std::string::npos; });
-}
-
 /// Attention: one operator, or score product, softmax, value product.
 std::vector<Region> attention_cores(std::span<const Piece> pieces) {
     std::vector<Region> cores;
     const auto is_product = [&](std::size_t i) {
         return pieces[i].sort == Sort::batched || (pieces[i].sort == Sort::product && pieces[i].columns == 0.0);
     };
+    // Where attention is one kernel and nothing has shapes, a softmax between two products is a router's.
+    const bool fused =
+        std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.sort == Sort::attention; });
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         if (!cores.empty() && i < cores.back().end) continue;
         if (pieces[i].sort == Sort::attention) {
@@ -43,10 +33,12 @@ std::vector<Region> attention_cores(std::span<const Piece> pieces) {
             // Some runtimes project the values only when the scores are done: one product may stand in between.
             std::size_t after = i;
             std::size_t passed = 0;
-            for (; after < pieces.size() && !is_product(after); ++after) {
+            const auto is_value_product = [&](std::size_t k) { return is_product(k) || pieces[k].outer; };
+            for (; after < pieces.size() && !is_value_product(after); ++after) {
                 if (pieces[after].sort == Sort::product && ++passed > 1) break;
             }
-            if (!is_product(before) || after == pieces.size() || !is_product(after)) continue;
+            if (!is_product(before) || after == pieces.size() || !is_value_product(after)) continue;
+            if (fused && pieces[before].sort == Sort::product && pieces[after].sort == Sort::product) continue;
             cores.push_back({before, after + 1});
         }
     }
@@ -72,7 +64,6 @@ class Search {
   public:
     Search(std::span<const Piece> pieces, std::set<MixerProducts>& mixers) : pieces_(pieces), known_mixers_(mixers) {
         found_.roles.resize(pieces.size());
-        found_.layer_of.assign(pieces.size(), -1.0);
     }
 
     Found run() {
@@ -83,9 +74,10 @@ class Search {
             return std::move(found_);
         }
         list_products();
-        found_.layers = static_cast<double>(cores_.size());
         before_first();
         for (std::size_t core = 0; core < cores_.size(); ++core) layer(core);
+        found_.layers = static_cast<double>(cores_.size() - name_cross_attention());
+        name_unpacking();
         inherit_tails();
         return std::move(found_);
     }
@@ -219,8 +211,8 @@ class Search {
             rest.erase(rest.begin());
             width_ = pieces_[out].columns;
         }
+        blocks_.push_back({begin, std::min(end, pieces_.size()), !rest.empty()});
         feed_forward(std::min(out + 1, end), end, rest, last);
-        for (std::size_t i = begin; i < end && i < pieces_.size(); ++i) found_.layer_of[i] = static_cast<double>(core);
         if (last) behind_head(head);
     }
 
@@ -346,6 +338,54 @@ class Search {
         set_range(head + 1, pieces_.size(), "sampling");
     }
 
+    /// Attention to what was written, then attention to an encoder, then a feed-forward block, over and over: one
+    /// layer. Gives how many of the second kind there are.
+    std::size_t name_cross_attention() {
+        const auto goes_on = [&](std::size_t core) {
+            return core + 1 < cores_.size() && !blocks_[core].feeds && !is_mixer(cores_[core]) &&
+                   !is_mixer(cores_[core + 1]);
+        };
+        std::size_t first = 0;
+        while (first < cores_.size() && !goes_on(first)) ++first;
+        const std::size_t left = cores_.size() - first;
+        if (left == 0 || left % 2 != 0) return 0;
+        for (std::size_t core = first; core < cores_.size(); ++core) {
+            if (goes_on(core) != ((core - first) % 2 == 0)) return 0;
+        }
+        if (!blocks_.back().feeds) return 0;
+        for (std::size_t core = first + 1; core < cores_.size(); core += 2) {
+            give_back_output(core);
+            for (std::size_t i = blocks_[core].begin; i < blocks_[core].end; ++i) {
+                std::string& name = found_.roles[i].name;
+                constexpr std::string_view own = "layers.attention.";
+                if (name.starts_with(own) && !name.ends_with("norm")) name = "layers.cross." + name.substr(own.size());
+            }
+        }
+        return left / 2;
+    }
+
+    /// Keys and values of an encoder are projected once: then fewer products stand before this core than before the
+    /// others, and the first of them is the output of the core before it.
+    void give_back_output(std::size_t core) {
+        const std::vector<std::size_t>& products = between_[core];
+        if (products.size() < 2 || products.front() != blocks_[core].begin) return;
+        const auto rename = [&](std::size_t i, const char* name) { found_.roles[i] = {name, group_of(name)}; };
+        rename(products[0], "layers.attention.out");
+        for (std::size_t i = products[0] + 1; i < products[1]; ++i)
+            rename(i, pieces_[i].sort == Sort::add ? "layers.attention.residual" : "layers.cross.norm");
+        blocks_[core].begin = products[1];
+    }
+
+    /// Weights that are made whole before a product belong to it.
+    void name_unpacking() {
+        const std::vector<std::size_t> product_of = unpacked_for(pieces_);
+        for (std::size_t i = 0; i < pieces_.size(); ++i) {
+            if (product_of[i] == pieces_.size() || found_.roles[product_of[i]].name.empty()) continue;
+            found_.roles[i] = found_.roles[product_of[i]];
+            found_.roles[i].name += ".unpack";
+        }
+    }
+
     void inherit_tails() {
         for (std::size_t i = 1; i < pieces_.size(); ++i) {
             if (pieces_[i].sort == Sort::tail) found_.roles[i] = found_.roles[i - 1];
@@ -355,7 +395,13 @@ class Search {
     std::span<const Piece> pieces_;
     std::set<MixerProducts>& known_mixers_;
     Found found_;
+    struct Block {
+        std::size_t begin;  // its first projection
+        std::size_t end;
+        bool feeds;  // a feed-forward block follows before the next core
+    };
     std::vector<Region> cores_;  // of attention and of mixers
+    std::vector<Block> blocks_;  // one per core
     std::vector<Region> mixers_;
     std::vector<std::size_t> residuals_;
     std::vector<std::vector<std::size_t>> between_;
@@ -365,10 +411,49 @@ class Search {
 
 }  // namespace
 
+namespace {
+
+/// Pictures or sound are read by layers of a width of their own before those of the words. Where the first product of
+/// the words stands: none before it reads as many columns as their layers make. Zero: there is but one stack.
+std::size_t end_of_encoder(std::span<const Piece> pieces) {
+    const std::vector<Region> cores = attention_cores(pieces);
+    std::vector<double> widths;  // of what comes out of each: of the product behind it
+    for (std::size_t core = 0; core < cores.size(); ++core) {
+        const std::size_t end = core + 1 < cores.size() ? cores[core + 1].begin : pieces.size();
+        std::size_t i = cores[core].end;
+        while (i < end && pieces[i].sort != Sort::product) ++i;
+        widths.push_back(i < end ? pieces[i].columns : 0.0);
+    }
+    std::size_t first = widths.size();
+    while (first > 0 && widths[first - 1] == widths.back()) --first;
+    const bool other = first > 0 && widths.back() > 0.0 && widths.front() > 0.0 &&
+                       std::all_of(widths.begin(), widths.begin() + static_cast<std::ptrdiff_t>(first),
+                                   [&](double width) { return width == widths.front(); });
+    if (!other) return 0;
+    bool reads = false;
+    for (std::size_t i = cores[first].begin; i-- > cores[first - 1].end;) {
+        if (pieces[i].sort != Sort::product) continue;
+        if (pieces[i].inner != widths.back()) return reads ? i + 1 : 0;
+        reads = true;
+    }
+    return 0;
+}
+
+std::string in_encoder(const std::string& role) {
+    constexpr std::string_view layers = "layers.";
+    if (role.starts_with(layers)) return "encoder." + role.substr(layers.size());
+    if (role == "final_norm") return "encoder.norm";
+    return role == "head" || role == "sampling" ? "encoder.projector" : role;
+}
+
+}  // namespace
+
 Group group_of(std::string_view role) {
+    constexpr std::string_view encoder = "encoder.";
+    if (role.starts_with(encoder)) return group_of("layers." + std::string(role.substr(encoder.size())));
     if (role.ends_with("all_reduce") || role.ends_with("all_gather")) return Group::communication;
     if (role.ends_with("norm")) return Group::norm;
-    if (role.starts_with("layers.attention")) return Group::attention;
+    if (role.starts_with("layers.attention") || role.starts_with("layers.cross")) return Group::attention;
     if (role.starts_with("layers.ffn.experts") || role == "layers.ffn.router" || role == "layers.ffn.choose")
         return Group::moe;
     if (role.starts_with("layers.ffn")) return Group::ffn;
@@ -381,7 +466,13 @@ Found find_roles(std::span<const Piece> pieces, std::set<MixerProducts>& mixers)
     const auto forward = static_cast<std::size_t>(
         std::find_if(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.sort == Sort::backward; }) -
         pieces.begin());
-    Found found = Search(pieces.first(forward), mixers).run();
+    const std::size_t cut = end_of_encoder(pieces.first(forward));
+    Found found = Search(pieces.subspan(cut, forward - cut), mixers).run();
+    if (cut > 0) {
+        std::vector<Role> roles = Search(pieces.first(cut), mixers).run().roles;
+        for (Role& role : roles) role.name = in_encoder(role.name);
+        found.roles.insert(found.roles.begin(), roles.begin(), roles.end());
+    }
     found.trains = forward < pieces.size();
     found.forward = forward;
     if (found.trains) {
@@ -390,87 +481,7 @@ Found find_roles(std::span<const Piece> pieces, std::set<MixerProducts>& mixers)
         }
     }
     found.roles.resize(pieces.size());
-    found.layer_of.resize(pieces.size(), -1.0);
     return found;
-}
-
-namespace {
-
-/// Kernels that torch.compile made carry the operators they fuse in their names, also those whose inputs they only
-/// prepare: what they do shows in the last ones.
-Piece::Sort sort_of_compiled(const std::string& name) {
-    if (name.starts_with("triton_tem")) {
-        if (holds_any(name, {"bmm"})) return Sort::batched;
-        return holds_any(name, {"mm"}) ? Sort::product : Sort::attention;
-    }
-    if (holds_any(name, {"backward"})) return Sort::backward;
-    if (holds_any(name, {"embedding"}) && name.ends_with("_0")) return Sort::embedding;
-    if (holds_any(name, {"softmax"}) && !holds_any(name, {"log_softmax"})) return Sort::softmax;
-    return holds_any(name, {"rsqrt", "native_layer_norm"}) ? Sort::norm : Sort::other;
-}
-
-/// Convolutions over a few tokens, scans, delta rules: by the names that libraries give them.
-bool mixes_tokens(const std::string& name) {
-    return holds_any(name,
-                     {"conv_depthwise", "causal_conv1d", "selective_scan", "chunk_scan", "chunk_state", "state_passing",
-                      "ssd_", "delta_rule", "wkv", "rg_lru", "mamba_mixer", "short_conv", "selective_state_update"});
-}
-
-}  // namespace
-
-Piece::Sort sort_of_kernel(std::string_view kernel) {
-    const std::string name = lower(kernel);
-    if (name.starts_with("triton_")) return sort_of_compiled(name);
-    if (holds_any(name, {"simt_sgemm"})) return Sort::batched;  // positions are turned in fp32, weights never are
-    if (holds_any(name, {"nccl", "all_reduce", "allreduce", "reduce_scatter", "all_gather", "allgather",
-                         "cross_device_reduce"}))
-        return Sort::collective;
-    if (holds_any(name, {"reshape_and_cache", "concat_and_cache"})) return Sort::concatenate;
-    if (holds_any(name, {"rotary"})) return Sort::other;
-    if (mixes_tokens(name)) return Sort::mixer;
-    if (holds_any(name, {"topk", "radixsort", "bitonic", "gathertopk"})) return Sort::choose;
-    if (holds_any(name, {"splitkreduce", "lean_reduction", "flash_fwd_splitkv_combine", "merge_attn"}))
-        return Sort::tail;
-    if (holds_any(name, {"fmha", "flash", "sdpa", "attention", "mha_fwd", "paged_attn", "batchprefill", "batchdecode"}))
-        return Sort::attention;
-    if (holds_any(name, {"softmax"})) return Sort::softmax;
-    if (holds_any(name, {"grouped_gemm", "groupproblemshape", "fused_moe", "moe_gemm"})) return Sort::grouped;
-    if (holds_any(name, {"gemm", "nvjet", "gemv", "marlin", "machete", "cutlass", "_mm_", "xmma", "cijk_", "matmul",
-                         "wgmma"}))
-        return Sort::product;
-    if (holds_any(name, {"rms_norm", "rmsnorm", "layer_norm", "layernorm"})) return Sort::norm;
-    if (holds_any(name, {"gather_kernel", "indexselect", "embedding"})) return Sort::embedding;
-    if (holds_any(name, {"catarray"})) return Sort::concatenate;
-    if (holds_any(name, {"functor_add<", "functoronself_add", "_add_"})) return Sort::add;
-    if (holds_any(name, {"copy", "memcpy", "memset"})) return Sort::copy;
-    return Sort::other;
-}
-
-Piece::Sort sort_of_operator(std::string_view full_name) {
-    const std::string name = lower(full_name);
-    if (holds_any(name, {"backward"})) return Sort::backward;
-    static constexpr std::array<std::string_view, 12> products = {
-        "onnx::matmul", "onnx::gemm",   "onnx::fusedmatmul",       "aten::mm",
-        "aten::addmm",  "aten::linear", "aten::_scaled_mm",        "aten::_int_mm",
-        "aten::mv",     "aten::addmv",  "aten::_addmm_activation", "aten::matmul"};
-    if (std::find(products.begin(), products.end(), name) != products.end()) return Sort::product;
-    if (name.starts_with("triton_")) return sort_of_compiled(name);
-    if (holds_any(name, {"grouped_mm", "group_mm", "fused_moe", "moe_forward", "fused_experts", "moe_mm", "moe_wna16"}))
-        return Sort::grouped;
-    if (holds_any(name, {"reshape_and_cache", "concat_and_cache", "kv_cache_update"})) return Sort::concatenate;
-    if (name == "aten::bmm" || name == "aten::baddbmm") return Sort::batched;
-    if (mixes_tokens(name) || holds_any(name, {"convolution"})) return Sort::mixer;
-    if (holds_any(name, {"attention", "flash_attn", "varlen_fwd", "fmha", "::fwd"})) return Sort::attention;
-    if (holds_any(name, {"topk"})) return Sort::choose;
-    if (holds_any(name, {"softmax"})) return Sort::softmax;
-    if (holds_any(name, {"scaled_mm", "gemm", "fp4_mm", "machete_mm", "pack_mm"})) return Sort::product;
-    if (holds_any(name, {"rms_norm", "layer_norm", "rmsnorm", "layernormalization"})) return Sort::norm;
-    if (name == "aten::embedding" || name == "aten::index_select" || name == "aten::gather") return Sort::embedding;
-    if (name == "aten::cat") return Sort::concatenate;
-    if (name == "aten::add" || name == "aten::add_") return Sort::add;
-    if (name == "aten::copy_" || name == "aten::clone" || name == "aten::contiguous") return Sort::copy;
-    if (holds_any(name, {"c10d::", "nccl", "record_param_comms", "all_reduce", "allreduce"})) return Sort::collective;
-    return Sort::other;
 }
 
 }  // namespace roofline::analyze

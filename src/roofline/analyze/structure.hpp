@@ -1,6 +1,8 @@
 // Where in a model a piece of work belongs, found from order and repetition alone: attention cores mark the layers, the
 // products before the first are its projections, the product after a core is the output projection, what is left before
-// the next layer's projections is the feed-forward block. Names are those that `predict` gives.
+// the next layer's projections is the feed-forward block. Names are those that `predict` gives. Attention with no
+// feed-forward block behind it but more attention is one layer with what follows: that looks at an encoder
+// ("layers.cross"). Layers of another width before those of the words are an encoder's ("encoder.attention.core").
 #pragma once
 
 #include <compare>
@@ -40,6 +42,10 @@ struct Piece {
     double inner = 0.0;
     double rank = 0.0;     // dimensions of the largest tensor; zero: unknown
     double numbers = 0.0;  // in its first tensor; zero: unknown
+    double last = 0.0;     // of them in its innermost dimension
+    bool outer = false;    // a product of columns with rows: positions, or values of a single key
+    bool packed = false;   // reads numbers of 8 bits in two dimensions or more, as packed weights are
+    bool sums = false;     // a kernel of a compiler that adds and normalises at once
 };
 
 struct Role {
@@ -48,9 +54,8 @@ struct Role {
 };
 
 struct Found {
-    std::vector<Role> roles;       // one per piece
-    std::vector<double> layer_of;  // one per piece; -1: outside the layers
-    double layers = 0.0;
+    std::vector<Role> roles;  // one per piece
+    double layers = 0.0;      // of the last stack: one of another width before it is an encoder
     bool experts = false;
     bool trains = false;      // a backward pass follows; it has no roles
     std::size_t forward = 0;  // pieces before it
