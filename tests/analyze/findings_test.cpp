@@ -1,4 +1,5 @@
 // What recorded traces of other architectures and backends come to, each figure derived by hand, and findings on them.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -145,6 +146,18 @@ TEST(Findings, ExpectedKernelsAndTheWaitBetweenThemAddUpToTheStep) {
     ASSERT_GT(whole, 0.0);
     EXPECT_NEAR(parts / whole, 1.0, 0.01);
     EXPECT_GT(waiting, 0.5 * whole);
+}
+
+// 2,048 rows of logits, where `predict` counts one position a sequence: 2 x 2,048 x 2,048 x 128,256 FLOPs at 989.4
+// TFLOP/s are 1.0874 ms. The trace has 1.362 ms.
+TEST(Findings, AHeadForEveryTokenIsExpectedForEveryToken) {
+    const Analysis analysis = analysis_of("hf_llama_1b_h200_torch_profiler", running("llama-3.2-1b", "eager", 0.0));
+    const auto head = std::find_if(analysis.joined.begin(), analysis.joined.end(),
+                                   [](const Joined& row) { return row.stage == "prefill" && row.name == "head"; });
+    ASSERT_NE(head, analysis.joined.end());
+    EXPECT_NEAR(head->limit.value, 2.0 * 2048.0 * 2048.0 * 128256.0 / 989.4e12, 1e-6);
+    EXPECT_LT(head->limit, head->expected);
+    EXPECT_NEAR(head->measured / head->expected, 1.0, 0.2);
 }
 
 // The Llama of 1B cut to 2 layers, batch 4, 512 tokens and one more: every launch finds its operator but a few that

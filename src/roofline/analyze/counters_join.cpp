@@ -83,7 +83,7 @@ Result<void> join_counters(std::span<const Counters> launches, std::span<const L
         analysis.account.notes.push_back(why);
         return {};
     }
-    const auto expected = expect(*options.model, analysis.account.device, found.stages);
+    const auto expected = expect(*options.model, analysis.account.device, found.stages, {});
     if (!expected) return std::unexpected(expected.error());
     for (AccountStage& stage : roles.account.stages) {
         stage.times.measured = Seconds{};

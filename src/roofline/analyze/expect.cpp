@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -68,10 +69,59 @@ predict::Workload workload_of(const Stage& stage, const predict::Workload& asked
     return workload;
 }
 
+/// `predict` counts logits of one position a sequence. What a head of more rows takes is what it takes in a step that
+/// writes as many tokens.
+Result<void> widen_head(predict::Setup asked, double rows, Expected& expected) {
+    asked.workload.stages = {predict::StageKind::decode};
+    asked.workload.batch = rows;
+    asked.workload.context = 1.0;
+    const auto scenario = predict::realise(asked);
+    if (!scenario) return std::unexpected(scenario.error());
+    const predict::Report report = predict::predict(*scenario);
+    const auto head = expected.records.find("head");
+    if (report.stages.empty() || head == expected.records.end()) return {};
+    const predict::StageReport& step = report.stages.front();
+    const double kernels = step.totals.kernel_seconds > 0.0 && step.totals.expected > step.totals.kernel_seconds
+                               ? step.totals.kernel_seconds / step.totals.expected
+                               : 1.0;
+    for (std::size_t i = 0; i < step.records.size(); ++i) {
+        Record record = step.records[i];
+        if (record.name != "head") continue;
+        if (i < step.details.size()) record.weights = Bytes(step.details[i].weight_bytes);
+        // Both hold their share of what a step adds between its kernels; of this one it is not wanted.
+        for (Seconds* time : {&record.times.expected, &record.times.expected_low, &record.times.expected_high})
+            *time = *time * (kernels / expected.kernels);
+        const Times before = std::exchange(head->second, record).times;
+        expected.times.limit += record.times.limit - before.limit;
+        expected.times.attainable += record.times.attainable - before.attainable;
+        // A device that waits for its host can do more in the same time.
+        const Seconds more = (record.times.expected - before.expected) * expected.kernels;
+        const Seconds hidden = std::min(more, expected.idle);
+        expected.idle = expected.idle - hidden;
+        for (Seconds* time : {&expected.times.expected, &expected.times.expected_low, &expected.times.expected_high})
+            *time += more - hidden;
+    }
+    return {};
+}
+
 }  // namespace
 
+std::vector<double> rows_of_heads(const Items& items, const Steps& steps) {
+    std::vector<double> rows(steps.stages.size(), 0.0);
+    for (const Step& step : steps.all) {
+        for (const std::uint32_t i : step.items) {
+            spool_room::breathe(i);
+            const Item& item = items.all[i];
+            if (item.role == none || steps.roles[item.role] != "head") continue;
+            const Effort* effort = items.effort(item);
+            if (effort != nullptr && effort->product) rows[step.stage] = effort->product->rows;
+        }
+    }
+    return rows;
+}
+
 Result<std::vector<Expected>> expect(const predict::Setup& setup, const Device& device,
-                                     const std::vector<Stage>& stages) {
+                                     const std::vector<Stage>& stages, const std::vector<double>& head_rows) {
     predict::Setup asked = setup;
     if (asked.device.name != device.name) {
         asked.device = device;
@@ -96,6 +146,7 @@ Result<std::vector<Expected>> expect(const predict::Setup& setup, const Device& 
         // of a trace are held against kernels.
         if (step.totals.kernel_seconds > 0.0 && step.totals.expected > step.totals.kernel_seconds)
             expected.kernels = step.totals.kernel_seconds / step.totals.expected;
+        expected.idle = expected.times.expected * (1.0 - expected.kernels);
         for (std::size_t i = 0; i < step.records.size(); ++i) {
             Record record = step.records[i];
             if (i < step.details.size()) {
@@ -107,6 +158,9 @@ Result<std::vector<Expected>> expect(const predict::Setup& setup, const Device& 
             if (!fresh) add(place->second, record);
             place->second.name = name;
         }
+        const double rows = result.size() <= head_rows.size() ? head_rows[result.size() - 1] : 0.0;
+        if (stage.kind != "prefill" || rows <= asked.workload.batch) continue;
+        if (auto done = widen_head(asked, rows, expected); !done) return std::unexpected(done.error());
     }
     return result;
 }
@@ -216,7 +270,7 @@ void join(const std::vector<Expected>& expected, Analysis& analysis) {
             const auto found = expected[i].records.find(record.name);
             Joined row{stage.name, record.name, {}, {}, record.times.measured.value_or(Seconds{})};
             const double kernels = expected[i].kernels;
-            if (record.kind == Kind::idle) row.expected = expected[i].times.expected * (1.0 - kernels);
+            if (record.kind == Kind::idle) row.expected = expected[i].idle;
             if (found != expected[i].records.end()) {
                 seen.insert(record.name);
                 row.limit = found->second.times.limit;

@@ -20,12 +20,17 @@ struct Expected {
     std::map<std::string, Record> records;
     Times times;
     double kernels = 1.0;  // of an operator's expected time: its kernels; the rest is what the step adds between them
+    Seconds idle{};        // what the step adds in all
     bool known = false;
 };
 
-/// One per stage. Sizes the file does not tell are those of the setup's own workload.
+/// Rows that the head of each stage multiplied: all tokens of a prompt, where only the last was asked for. Zero:
+/// unknown.
+std::vector<double> rows_of_heads(const Items& items, const Steps& steps);
+
+/// One per stage. Sizes the file does not tell are those of the setup's own workload; `head_rows` by stage, or empty.
 Result<std::vector<Expected>> expect(const predict::Setup& setup, const Device& device,
-                                     const std::vector<Stage>& stages);
+                                     const std::vector<Stage>& stages, const std::vector<double>& head_rows);
 
 /// Why a model cannot be what ran: its layers are not those that repeat. Empty: it can.
 std::string other_model(const predict::Setup& setup, const Steps& steps);

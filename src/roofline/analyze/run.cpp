@@ -284,7 +284,7 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
     }
     if (same_model) {
         analysis.account.model = options.model->model_name;
-        auto predicted = expect(*options.model, device, steps.stages);
+        auto predicted = expect(*options.model, device, steps.stages, rows_of_heads(items, steps));
         if (!predicted) return std::unexpected(predicted.error());
         expected = std::move(*predicted);
         rename_roles(expected, steps);
