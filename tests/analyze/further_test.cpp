@@ -79,6 +79,9 @@ TEST(Further, AttentionToAnEncoderIsPartOfALayer) {
     EXPECT_EQ(count_of(*decode, "layers.cross.core"), 2.0);
     EXPECT_EQ(count_of(*decode, "layers.attention.out"), 2.0);
     EXPECT_EQ(count_of(*decode, "layers.cross.out"), 2.0);
+    ASSERT_EQ(analysis.steps.size(), 4U);
+    EXPECT_EQ(analysis.steps[0].layers, 3.0);  // the encoder's
+    EXPECT_EQ(analysis.steps[1].layers, 2.0);
     EXPECT_EQ(count_of(*decode, "layers.ffn.down"), 2.0);
     for (const Record& record : decode->records) {
         if (record.name == "layers.cross.core") {
@@ -111,6 +114,14 @@ TEST(Further, WithoutAttentionTheLookUpTellsBatchAndTokens) {
     ASSERT_NE(prefill, nullptr);
     EXPECT_EQ(prefill->batch, 3.0);
     EXPECT_EQ(prefill->tokens, 270.0);
+}
+
+// transformers runs batches in a thread of its own, whose operators PyTorch does not record.
+TEST(Further, KernelsOfAThreadWithoutOperatorsAreSaidToBe) {
+    const Analysis analysis = analysis_of("continuous");
+    EXPECT_TRUE(std::any_of(analysis.account.notes.begin(), analysis.account.notes.end(), [](const std::string& note) {
+        return note.find("threads whose operators are not in the file") != std::string::npos;
+    }));
 }
 
 // tests/fuzz/corpus/kineto/training.json: two steps, each with one call of an optimizer until 97 and 195 us. A second

@@ -124,6 +124,9 @@ TEST(Kineto, FindsThePrefillAndThreeDecodeSteps) {
         EXPECT_EQ(llama.steps[i].context, 512.0 + static_cast<double>(i));
     }
     EXPECT_EQ(llama.layers, 16.0);
+    // 644 kernels of the layers of a decode in 1.911 ms, as its table has them: an average of 16.
+    EXPECT_NE(analysis_text(llama, {}).find("one of 16 layers on average: 119.4 us in 40.25 operators"),
+              std::string::npos);
     EXPECT_EQ(stage(llama, "decode").repetitions, 3.0);
     EXPECT_EQ(stage(llama, "decode").produced, 4.0);
     EXPECT_EQ(llama.account.device.name, "h200-sxm");

@@ -9,6 +9,7 @@
 #include "roofline/analyze/csv_rows.hpp"
 #include "roofline/analyze/format.hpp"
 #include "roofline/analyze/metric_units.hpp"
+#include "roofline/analyze/text.hpp"
 
 namespace roofline::analyze {
 namespace {
@@ -158,6 +159,9 @@ TEST(NsightComputeCsv, DetailsPageGivesTheSameBytesAndSaysThatItCountsNoFlops) {
     EXPECT_EQ(sums_of(*details).flops, 0.0);
     EXPECT_FALSE(details->device_known);
     EXPECT_THAT(details->memory_notes, Contains(HasSubstr("this page counts no FLOPs")));
+    EXPECT_THAT(details->memory_notes, Contains(HasSubstr("what the device allows is not on this page")));
+    EXPECT_THAT(analysis_text(*details, {}), HasSubstr("100.0% of it with bytes counted; FLOPs are not on this page"));
+    EXPECT_THAT(analysis_text(*raw, {}), HasSubstr("100.0% of it with FLOPs and bytes counted"));
     EXPECT_THAT(details->account.notes, Contains(HasSubstr("--device NAME")));
 }
 

@@ -62,6 +62,13 @@ std::string clock_words(const std::vector<Counters>& launches) {
             gigahertz(mean), counted);
     }
     if (held) return fmt::format("clocks were not held down: {} throughout{}", gigahertz(mean), allowed);
+    if (limit == 0.0) {
+        return fmt::format(
+            "clocks were {} to {}, {} on average over the time; what the device allows is not on this page: if it is "
+            "more, they were held down, as Nsight Compute does unless told --clock-control none, and percentages of "
+            "kernels bound by compute or cache read low by as much",
+            gigahertz(least), gigahertz(most), gigahertz(mean));
+    }
     return fmt::format(
         "clocks were not locked: {} to {}, {} on average over the time{}; percentages are against the datasheet, "
         "whatever "

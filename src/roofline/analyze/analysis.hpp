@@ -48,6 +48,7 @@ struct StepTime {
     double batch = 0.0;          // sequences; zero: unknown
     double tokens = 0.0;         // new tokens; zero: unknown
     double context = 0.0;        // zero: unknown
+    double layers = 0.0;         // that repeat in it; zero: none were found
 };
 
 /// A kernel or a copy of a step, for a picture of it.

@@ -72,7 +72,8 @@ io::OrderedJson analysis_json(const Analysis& analysis, const std::string& by, c
                 {"graph_kernels", step.graph_kernels},
                 {"batch", step.batch},
                 {"tokens", step.tokens},
-                {"context", step.context}};
+                {"context", step.context},
+                {"layers", step.layers}};
     });
     more["diagnoses"] = list_json(analysis.diagnoses, [](const Diagnosis& diagnosis) -> io::OrderedJson {
         return {{"stage", diagnosis.stage}, {"words", diagnosis.words},   {"evidence", diagnosis.evidence},

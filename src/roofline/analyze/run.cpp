@@ -227,6 +227,7 @@ void list_steps(const Timeline& timeline, const Items& items, const Steps& steps
         time.batch = step.batch;
         time.tokens = step.tokens;
         time.context = step.context;
+        time.layers = step.layers;
         analysis.steps.push_back(std::move(time));
     }
     analysis.layers = steps.layers;

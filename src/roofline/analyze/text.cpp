@@ -26,6 +26,13 @@ std::string_view held_by(const Record& record, const Roofs& roofs) {
     return name(time_under(record.work, roofs).bound);
 }
 
+/// As a table says it.
+std::string bound_of(const Record& record, const Analysis& analysis, const Roofs& roofs) {
+    if (record.kind == Kind::idle) return "waiting";
+    if (record.kind == Kind::unattributed) return "unknown";
+    return analysis.device_known ? std::string(held_by(record, roofs)) : "-";
+}
+
 double share(Seconds part, Seconds whole) {
     return whole.value > 0.0 ? part / whole : 0.0;
 }
@@ -124,19 +131,15 @@ Table record_table(const AccountStage& stage, const Analysis& analysis, const Te
         const bool explained = record.kind != Kind::unattributed && record.kind != Kind::idle;
         const Bytes links = record.work.at(Level::peer) + record.work.at(Level::host) + record.work.at(Level::network);
         const Bytes memory = record.work.at(Level::memory) + links;
-        table.rows.push_back({shortened(record.name, 58) + (is_inferred(analysis, record.name) ? " ~" : ""),
-                              record.kind == Kind::idle ? "" : counted(record.count), render::time(measured(record)),
-                              render::percent(share(measured(record), wall)),
-                              explained ? render::flops(record.work.flops) : "", explained ? render::bytes(memory) : "",
-                              explained ? render::bytes(record.work.at(Level::cache)) : "",
-                              explained ? render::intensity(intensity(record.work.flops, counted_by(record.work))) : "",
-                              record.kind == Kind::idle           ? "waiting"
-                              : record.kind == Kind::unattributed ? "unknown"
-                              : analysis.device_known             ? std::string(held_by(record, roofs))
-                                                                  : "-",
-                              explained ? of(record.times.limit, measured(record)) : "",
-                              explained ? of(record.times.attainable, measured(record)) : "",
-                              explained && analysis.device_known ? render::time(headroom(record)) : ""});
+        table.rows.push_back(
+            {shortened(record.name, 58) + (is_inferred(analysis, record.name) ? " ~" : ""),
+             record.kind == Kind::idle ? "" : counted(record.count), render::time(measured(record)),
+             render::percent(share(measured(record), wall)), explained ? render::flops(record.work.flops) : "",
+             explained ? render::bytes(memory) : "", explained ? render::bytes(record.work.at(Level::cache)) : "",
+             explained ? render::intensity(intensity(record.work.flops, counted_by(record.work))) : "",
+             bound_of(record, analysis, roofs), explained ? of(record.times.limit, measured(record)) : "",
+             explained ? of(record.times.attainable, measured(record)) : "",
+             explained && analysis.device_known ? render::time(headroom(record)) : ""});
     }
     if (!analysis.device_known) {
         for (const char* column : {"bound", "of limit", "of attainable", "could win"}) table.drop(column);
@@ -229,6 +232,37 @@ std::string went_line(const WhereTimeWent& went) {
                             render::percent(share(went.idle_launch, went.wall)),
                             render::percent(share(went.idle_host, went.wall)));
     return text;
+}
+
+/// What stands behind the share of kernel time that is explained.
+std::string_view explained_by(const Analysis& analysis) {
+    if (!analysis.counted_bytes) return "explained by operators with FLOPs and bytes";
+    const bool flops =
+        std::any_of(analysis.account.stages.begin(), analysis.account.stages.end(), [](const AccountStage& stage) {
+            return std::any_of(stage.records.begin(), stage.records.end(),
+                               [](const Record& record) { return record.work.flops.value > 0.0; });
+        });
+    return flops ? "with FLOPs and bytes counted" : "with bytes counted; FLOPs are not on this page";
+}
+
+/// The layer that repeats, on average.
+std::string layer_line(const AccountStage& stage, const Analysis& analysis) {
+    double layers = 0.0;
+    for (const StepTime& step : analysis.steps) {
+        if (step.stage == stage.name) layers = step.layers;
+    }
+    Record sum;
+    sum.count = 0.0;
+    for (const Record& record : stage.records) {
+        if (!record.name.starts_with("layers.")) continue;
+        sum.count += record.count;
+        sum.times.measured = measured(sum) + measured(record);
+        sum.times.attainable += record.times.attainable;
+    }
+    if (layers < 2.0 || sum.count <= 0.0) return "";
+    return fmt::format("one of {:.0f} layers on average: {} in {} operators, {} attainable", layers,
+                       render::time(measured(sum) / layers), counted(sum.count / layers),
+                       render::time(sum.times.attainable / layers));
 }
 
 std::string group_line(const AccountStage& stage) {
@@ -331,10 +365,10 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
              options);
     if (!account.model.empty()) text += line("model     " + account.model, options);
     if (analysis.kernel_time.value > 0.0) {
-        text += line(fmt::format("kernels   {} in all, {} of it explained by operators with FLOPs and bytes",
-                                 render::time(analysis.kernel_time),
-                                 render::percent(share(analysis.explained_time, analysis.kernel_time))),
-                     options);
+        text += line(
+            fmt::format("kernels   {} in all, {} of it {}", render::time(analysis.kernel_time),
+                        render::percent(share(analysis.explained_time, analysis.kernel_time)), explained_by(analysis)),
+            options);
     }
     for (const std::string& note : account.notes) text += line("note      " + note, options);
     text += "\n";
@@ -387,6 +421,8 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
                          options);
         }
         if (timed) text += line(group_line(account.stages[i]), options);
+        if (const std::string average = layer_line(account.stages[i], analysis); timed && !average.empty())
+            text += line(average, options);
         if (i < analysis.time_went.size()) text += line(went_line(analysis.time_went[i]), options);
         if (!analysis.counted_bytes) text += line(roles_line(stage), options);
         if (!analysis.inferred.empty())
@@ -456,7 +492,7 @@ std::string analysis_csv(const std::vector<Analysis>& analyses, const TextOption
                      {"time_s"},   {"flops"},   {"memory_bytes"}, {"cache_bytes"}, {"link_bytes"}, {"weight_bytes"},
                      {"kv_bytes"}, {"limit_s"}, {"attainable_s"}, {"bound"}};
     for (const Analysis& analysis : analyses) {
-        const Roofs roofs = limit_roofs(analysis.account.device);
+        const Roofs roofs = attainable_roofs(analysis.account.device);
         for (const AccountStage& stage : cut(analysis, options.by)) {
             if (!wanted(stage, options)) continue;
             for (const Record& record : stage.records) {
@@ -469,7 +505,7 @@ std::string analysis_csv(const std::vector<Analysis>& analyses, const TextOption
                      number(record.work.flops.value), number(record.work.at(Level::memory).value),
                      number(record.work.at(Level::cache).value), number(links.value), number(record.weights.value),
                      number(record.kv.value), number(record.times.limit.value), number(record.times.attainable.value),
-                     analysis.device_known ? std::string(name(time_under(record.work, roofs).bound)) : ""});
+                     analysis.device_known ? bound_of(record, analysis, roofs) : ""});
             }
         }
     }

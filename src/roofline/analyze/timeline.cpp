@@ -1,7 +1,10 @@
 #include "roofline/analyze/timeline.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "roofline/analyze/json_scan.hpp"
 
@@ -114,9 +117,11 @@ void connect(Timeline& timeline) {
         return a.correlation != b.correlation ? a.correlation < b.correlation : a.begin < b.begin;
     });
 
+    std::set<std::uint32_t> threads;  // whose operators are in the file
     Spool<Numbered> by_external;
     for (std::uint32_t i = 0; i < timeline.operations.size(); ++i) {
         spool_room::breathe(i);
+        threads.insert(timeline.operations[i].thread);
         if (timeline.operations[i].external != none) by_external.push_back({timeline.operations[i].external, i});
     }
     put_in_order(by_external, [](const Numbered& a, const Numbered& b) {
@@ -126,6 +131,8 @@ void connect(Timeline& timeline) {
     std::vector<bool> graph_call;
     for (const Caller& caller : timeline.callers) graph_call.push_back(starts_graph(timeline.texts[caller.name]));
 
+    std::int64_t time = 0;
+    std::int64_t unseen = 0;  // asked for by other threads
     for (DeviceEvent& event : timeline.ran) {
         if (event.correlation != none) {
             const auto call =
@@ -143,9 +150,17 @@ void connect(Timeline& timeline) {
         }
         if (event.operation == none && event.call != none) {
             const HostCall& call = timeline.calls[event.call];
-            event.operation = innermost(timeline.operations, timeline.callers[call.caller].thread, call.begin);
+            const std::uint32_t thread = timeline.callers[call.caller].thread;
+            event.operation = innermost(timeline.operations, thread, call.begin);
+            if (!event.in_graph && !threads.empty() && !threads.contains(thread)) unseen += event.duration;
         }
+        time += event.duration;
     }
+    if (10 * unseen > time)
+        timeline.notes.push_back(fmt::format(
+            "{:.0f}% of the time on the device was asked for by threads whose operators are not in the file: PyTorch "
+            "records those of the thread that starts the profiler (docs/tracing.md)",
+            100.0 * static_cast<double>(unseen) / static_cast<double>(time)));
 }
 
 }  // namespace roofline::analyze

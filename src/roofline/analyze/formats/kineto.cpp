@@ -145,6 +145,11 @@ class Reader {
         if (key == "record_shapes") shapes_asked_ = whole(value) != 0;
     }
 
+    /// Words for events that might have been one.
+    std::string without_times() const {
+        return bad_times_ > 0.0 ? fmt::format(" with a time ({:.0f} have one that is none)", bad_times_) : "";
+    }
+
     void event(const ChromeEvent& event) {
         ++timeline_.events;
         if (event.passed_over) return;
@@ -428,9 +433,9 @@ Result<Analysis> read(Input& input, const Options& options) {
     reader.finish();
     if (timeline.ran.empty() && timeline.operations.empty()) {
         return fail(
-            fmt::format("{}: a trace of {} events, but none is an operator or a kernel; docs/tracing.md shows "
+            fmt::format("{}: a trace of {} events, but none is an operator or a kernel{}; docs/tracing.md shows "
                         "how to record one",
-                        input.name(), end->events));
+                        input.name(), end->events, reader.without_times()));
     }
     tell_lists(timeline);
     const bool host_alone = timeline.ran.empty();
