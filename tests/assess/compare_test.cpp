@@ -211,5 +211,18 @@ TEST(Compare, DevicesAreJoinedByFigureAndMoreIsBetterExceptPower) {
     EXPECT_NEAR(failures[0].by, 0.1, 1e-12);
 }
 
+// A trace without a model: attainable stands in for expected, and is called what it is.
+TEST(Compare, WhatWasNotPredictedIsNotCalledExpected) {
+    Account traced = account("trace", {stage("decode", {record("a", 1.0)})});
+    for (AccountStage& one : traced.stages) {
+        one.times.attainable = one.times.expected;
+        one.times.measured = Seconds(5e-3);
+    }
+    const Comparison result = compared({account("prediction", {stage("decode", {record("a", 1.0)})}), traced},
+                                       By::record, TimeKind::expected);
+    EXPECT_EQ(result.time_names.at(0), "expected");
+    EXPECT_EQ(result.time_names.at(1), "attainable: nothing was predicted");
+}
+
 }  // namespace
 }  // namespace roofline::assess

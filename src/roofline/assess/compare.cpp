@@ -170,8 +170,16 @@ Row total_of(const JoinedStage& stage, TimeKind time) {
     return row;
 }
 
+/// Of what ran without a model to hold it against, attainable stands in for expected.
+bool was_predicted(const Account& account) {
+    return std::ranges::any_of(account.stages, [](const AccountStage& stage) {
+        return !stage.times.measured || stage.times.expected != stage.times.attainable;
+    });
+}
+
 /// Which times a side really gave, in the order of their names.
 std::string times_used(const Account& account, TimeKind time) {
+    if (time == TimeKind::expected && !was_predicted(account)) return "attainable: nothing was predicted";
     if (time != TimeKind::best_known) return std::string(name(time));
     std::set<std::string_view> used;
     for (const AccountStage& stage : account.stages) {
