@@ -148,6 +148,18 @@ TEST(Findings, ExpectedKernelsAndTheWaitBetweenThemAddUpToTheStep) {
     EXPECT_GT(waiting, 0.5 * whole);
 }
 
+// 662 kernels of a prompt in 16 layers: 41 each.
+TEST(Findings, ARunKernelByKernelIsNotHeldAgainstAnEngineWithoutAWord) {
+    const auto says = [](const std::string& profile) {
+        const Analysis analysis = analysis_of("hf_llama_1b_h200_torch_profiler", running("llama-3.2-1b", profile, 0.0));
+        return std::any_of(analysis.account.notes.begin(), analysis.account.notes.end(), [](const std::string& note) {
+            return note.starts_with("prefill started 41 kernels a layer, one by one");
+        });
+    };
+    EXPECT_TRUE(says("engine"));
+    EXPECT_FALSE(says("eager"));
+}
+
 // 2,048 rows of logits, where `predict` counts one position a sequence: 2 x 2,048 x 2,048 x 128,256 FLOPs at 989.4
 // TFLOP/s are 1.0874 ms. The trace has 1.362 ms.
 TEST(Findings, AHeadForEveryTokenIsExpectedForEveryToken) {

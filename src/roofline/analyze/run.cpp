@@ -258,6 +258,21 @@ void keep_timelines(const Timeline& timeline, const Items& items, const Steps& s
     }
 }
 
+/// A model as PyTorch's modules run it, held against an engine that fuses: every difference is the same one.
+void tell_profile(const predict::Setup& model, Analysis& analysis) {
+    constexpr double fused = 20.0;  // kernels a layer: more than any engine launches
+    const predict::Profile& profile = model.execution.profile;
+    if (profile.step == "eager_step") return;
+    for (const StepTime& step : analysis.steps) {
+        if (step.graph_kernels > 0.0 || step.layers <= 0.0 || step.kernels < fused * step.layers) continue;
+        analysis.account.notes.push_back(
+            fmt::format("{} started {:.0f} kernels a layer, one by one; what is expected is that of profile {}, which "
+                        "fuses them: --profile eager expects kernels like these",
+                        step.name, step.kernels / step.layers, profile.name));
+        return;
+    }
+}
+
 }  // namespace
 
 Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, const std::string& name) {
@@ -307,7 +322,10 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
     keep_timelines(timeline, items, steps, analysis);
     analysis.streams = stream_times(timeline, items, whole);
     count_explained(timeline, items, analysis);
-    if (same_model) join(expected, analysis);
+    if (same_model) {
+        join(expected, analysis);
+        tell_profile(*options.model, analysis);
+    }
     analysis.diagnoses = diagnose(analysis);
     for (const std::string& note : timeline.notes) analysis.account.notes.push_back(note);
     tell_likely(timeline, items, analysis);
