@@ -135,7 +135,7 @@ TEST(MeasuredRows, ACacheOfEightBitsHalvesWhatStreams) {
     EXPECT_EQ(row.stack, "sglang") << "an engine has made its choice";
 }
 
-TEST(MeasuredRows, FlashAttention2HasAClassOfItsOwn) {
+TEST(MeasuredRows, KernelsThatAreKnownToCutContextsHaveAClassOfTheirOwn) {
     const auto class_on = [](const std::string& gpu, const std::string& software) {
         return only(read(attention_header + gpu + ",attention_decode,bf16,bf16,2,1,8,4,2,16,90," + software + "\n"))
             .calls.at(0)
@@ -144,7 +144,7 @@ TEST(MeasuredRows, FlashAttention2HasAClassOfItsOwn) {
     EXPECT_EQ(class_on("h200-sxm", "pytorch,flash_attention_2"), "flash_decode");
     EXPECT_EQ(class_on("a100-sxm-80gb", "vLLM,vllm_flash_attn"), "flash_decode");
     EXPECT_EQ(class_on("h200-sxm", "vLLM,vllm_flash_attn"), "attention_decode") << "the third, on a Hopper";
-    EXPECT_EQ(class_on("arc-pro-b60", "vLLM,vllm_flash_attn"), "attention_decode") << "another vendor's kernel";
+    EXPECT_EQ(class_on("arc-pro-b60", "vLLM,vllm_flash_attn"), "xe_decode") << "another vendor's kernel";
 }
 
 TEST(MeasuredRows, WhatTheDeviceCannotMultiplyIsUnpacked) {

@@ -140,6 +140,38 @@ TEST(FlashDecode, CutsContextsByTheKernelsOwnRule) {
     EXPECT_NEAR(parts(1.0, 2048.0, 256.0), 32.0, 1e-6);
 }
 
+// ---- vLLM on Intel
+
+TEST(XeDecode, CutsOnlyLongContextsByHand) {
+    const KernelClass& known = class_named("xe_decode");
+    const Values values = values_of(
+        known,
+        {{"launch", 30.0}, {"startup", 20.0}, {"combine", 5.0}, {"efficiency", 1.0}, {"key", 10.0}, {"overlap", 0.5}});
+    const Machine machine = {.bandwidth = 1e12, .units = 20};
+    const auto microseconds = [&](double sequences, double keys) {
+        Kernel kernel = attention({.sequences = sequences, .keys = keys, .heads = 8, .kv_heads = 1, .dim = 128});
+        kernel.input_bytes = kernel.output_bytes = 0.0;
+        return 1e6 * known.seconds(kernel, machine, values);
+    };
+    // 10 ns a key in one block, and half of the 0.524288 us that 1,024 x 512 bytes take at 1 TB/s. 20 + 10.24 +
+    // 0.262144 us.
+    EXPECT_NEAR(microseconds(1.0, 1024.0), 30.502144, 1e-6);
+    // Below that the host holds it back.
+    EXPECT_NEAR(microseconds(1.0, 64.0), 30.0, 1e-6);
+    // 127 pages are not cut: 20 + 81.28 + 2.080768 us. 128 may be, into four parts of 32 pages, joined in 5 us: 25 +
+    // 20.48 + 2.097152 us. 1,024 pages into eight: 25 + 81.92 + 16.777216 us.
+    EXPECT_NEAR(microseconds(1.0, 8128.0), 103.360768, 1e-6);
+    EXPECT_NEAR(microseconds(1.0, 8192.0), 47.577152, 1e-6);
+    EXPECT_NEAR(microseconds(1.0, 65536.0), 123.697216, 1e-6);
+    // Of 256 pages: 8 blocks on 20 cores are cut into 3 parts, 20 and 40 blocks into none, 64 into 2 (as 8 x 20 / 64
+    // is 2.5), 160 into none. 8.388608 us of stream a block: the longer of both and half the shorter.
+    EXPECT_NEAR(microseconds(8.0, 16384.0), 25.0 + 67.108864 + 0.5 * 163.84 / 3.0, 1e-6);
+    EXPECT_NEAR(microseconds(20.0, 16384.0), 20.0 + 167.77216 + 0.5 * 163.84, 1e-6);
+    EXPECT_NEAR(microseconds(40.0, 16384.0), 20.0 + 335.54432 + 0.5 * 163.84, 1e-6);
+    EXPECT_NEAR(microseconds(64.0, 16384.0), 25.0 + 536.870912 + 0.5 * 81.92, 1e-6);
+    EXPECT_NEAR(microseconds(160.0, 16384.0), 20.0 + 1342.17728 + 0.5 * 163.84, 1e-6);
+}
+
 TEST(MlaDecode, TakesTheFasterOfNarrowAndWideTilesByHand) {
     const KernelClass& known = class_named("mla_decode");
     // Nothing is known but a peak of 1 Tflop/s, of which narrow tiles reach a tenth and wide ones half. 100 Mflop of

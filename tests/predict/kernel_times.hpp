@@ -87,7 +87,8 @@ enum class Work { product, experts, attention, latent, scan, stream, step };
 inline std::vector<Work> work_of(std::string_view name) {
     if (name == "gemm" || name == "batched_gemm") return {Work::product};
     if (name == "expert_product") return {Work::experts};
-    if (name == "attention_prefill" || name == "attention_decode" || name == "flash_decode") return {Work::attention};
+    if (name == "attention_prefill" || name == "attention_decode" || name == "flash_decode" || name == "xe_decode")
+        return {Work::attention};
     if (name == "mla_prefill" || name == "mla_decode") return {Work::latent};
     if (name == "scan") return {Work::scan};
     if (name == "elementwise") return {Work::stream};

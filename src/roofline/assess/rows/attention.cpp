@@ -15,6 +15,13 @@ bool is_flash_attention_2(const RowContext& row) {
            (row.device.generation == "ampere" || row.device.generation == "ada");
 }
 
+/// The class that knows how the kernel cuts contexts, where one does.
+std::string_view decode_class_of(const RowContext& row) {
+    if (is_flash_attention_2(row)) return "flash_decode";
+    if (row.text("kernel") == "vllm_flash_attn" && row.device.vendor == "Intel") return "xe_decode";
+    return "attention_decode";
+}
+
 std::string read(const RowContext& row, Measurement& into) {
     const double batch = row.size("batch");
     const double queries = row.size("q_len");
@@ -45,8 +52,7 @@ std::string read(const RowContext& row, Measurement& into) {
     kernel.heads = heads;
     kernel.kv_heads = kv_heads;
     kernel.key_dim = kernel.value_dim = dim;
-    const std::string_view decode_class = is_flash_attention_2(row) ? "flash_decode" : "attention_decode";
-    into.calls = {call_of(row.device, decode ? decode_class : "attention_prefill", *type, kernel)};
+    into.calls = {call_of(row.device, decode ? decode_class_of(row) : "attention_prefill", *type, kernel)};
     into.fit_type = predict::attention_type_on(row.device, kv == into.type ? into.type : into.type + "/" + kv, *type);
     if (dim > 128.0) into.fit_type += ", wide heads";  // other kernels, which no longer keep all of a head at hand
     // PyTorch offers several kernels, and the row names one; engines have made their choice.
