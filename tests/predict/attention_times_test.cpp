@@ -22,13 +22,15 @@ TEST(AttentionDecode, StreamsItsCacheByHand) {
 
 TEST(AttentionDecode, ABlockDrawsNoMoreThanItCanByHand) {
     const KernelClass& known = class_named("attention_decode");
-    // One block of 1,000 keys of 512 bytes, too short to be cut: 512,000 bytes at twice its share of 1 TB/s over 100
-    // multiprocessors, 20 GB/s, 25.6 us; its softmax 1,000 x 1 ns. All of the bandwidth would take half a microsecond.
-    // Where two blocks share a multiprocessor, its share is half of that: 51.2 us. 1,000 keys are no whole tiles: 1 us.
+    // One block of 1,000 keys of 512 bytes, too short to be cut. They lie in eight tiles of 128, of which 24 places are
+    // empty and take 0.6 of their time: as long as 1,014.4 keys. 519,372.8 bytes at twice its share of 1 TB/s over 100
+    // multiprocessors, 20 GB/s, 25.96864 us; its softmax 1,014.4 x 1 ns. All of the bandwidth would take half a
+    // microsecond. Where two blocks share a multiprocessor, its share is half of that: 51.93728 us. 1,000 keys are
+    // masked: 1 us.
     Kernel kernel = attention({.sequences = 1, .keys = 1000, .heads = 8, .kv_heads = 1, .dim = 128});
     kernel.input_bytes = kernel.output_bytes = 0.0;
     const Machine machine = {.bandwidth = 1e12, .units = 100};
-    for (const auto& [pairs, expected] : {std::pair{0.0, 31.6e-6}, std::pair{1.0, 57.2e-6}}) {
+    for (const auto& [pairs, expected] : {std::pair{0.0, 31.98304e-6}, std::pair{1.0, 57.95168e-6}}) {
         const Values values = values_of(known, {{"startup", 4.0},
                                                 {"ragged", 1.0},
                                                 {"ramp", 0.0},
@@ -62,12 +64,12 @@ TEST(AttentionDecode, PaysForEachPartOfAContextByHand) {
 
 TEST(AttentionDecode, WaitsForALastWaveThatIsPartEmptyByHand) {
     const KernelClass& known = class_named("attention_decode");
-    // 12 whole contexts on 4 multiprocessors with two places each: a wave of 8 and one of 4. 3.072 MB at 1 TB/s: 2.048
-    // us for the first, and 1.024 us for the rest if a block alone draws twice its share; else as long as the first.
-    // Start-up 5 us.
-    Kernel kernel = attention({.sequences = 12, .keys = 1000, .heads = 8, .kv_heads = 1, .dim = 64});
+    // 12 whole contexts on 4 multiprocessors with two places each: a wave of 8 and one of 4. 3.145728 MB at 1 TB/s:
+    // 2.097152 us for the first, and 1.048576 us for the rest if a block alone draws twice its share; else as long as
+    // the first. Start-up 5 us.
+    Kernel kernel = attention({.sequences = 12, .keys = 1024, .heads = 8, .kv_heads = 1, .dim = 64});
     kernel.input_bytes = kernel.output_bytes = 0.0;
-    for (const auto& [lone, expected] : {std::pair{2.0, 8.072e-6}, std::pair{1.0, 9.096e-6}}) {
+    for (const auto& [lone, expected] : {std::pair{2.0, 8.145728e-6}, std::pair{1.0, 9.194304e-6}}) {
         const Values values = values_of(known, {{"startup", 5.0},
                                                 {"ramp", 0.0},
                                                 {"efficiency", 1.0},
@@ -77,6 +79,18 @@ TEST(AttentionDecode, WaitsForALastWaveThatIsPartEmptyByHand) {
                                                 {"pairs", 1.0}});
         EXPECT_NEAR(known.seconds(kernel, {.bandwidth = 1e12, .units = 4}, values), expected, 1e-12) << lone;
     }
+}
+
+TEST(AttentionDecode, ManyHeadsOnOneKeyAreHeldBackByArithmeticByHand) {
+    const KernelClass& known = class_named("attention_decode");
+    // 71 heads of 64 on one KV head, padded to 80: 4 x 80 x 64 flop for each of 8 x 1,024 keys, 0.16777216 Gflop, at
+    // 0.15 of 10 Tflop/s: 111.848107 us. On a processor, whose loops end with the heads: 0.148897792 Gflop at half of
+    // it, 29.779558 us. Keys and values take 2 us. Start-up 5 us.
+    Kernel kernel = attention({.sequences = 8, .keys = 1024, .heads = 71, .kv_heads = 1, .dim = 64});
+    kernel.input_bytes = kernel.output_bytes = 0.0;
+    const Values values = values_of(known, {{"startup", 5.0}, {"ramp", 0.0}, {"ragged", 0.0}, {"efficiency", 1.0}});
+    EXPECT_NEAR(known.seconds(kernel, {.peak = 1e13, .bandwidth = 1e12}, values), 116.848107e-6, 1e-11);
+    EXPECT_NEAR(known.seconds(kernel, {.peak = 1e13, .bandwidth = 1e12, .tile = 1.0}, values), 34.779558e-6, 1e-11);
 }
 
 // ---- FlashAttention 2

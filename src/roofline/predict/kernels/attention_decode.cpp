@@ -17,7 +17,7 @@ constexpr std::array<Constant, 12> constants = {{
     {"startup", "us", 5.0, 1.0, 100.0, "launch to the first useful byte, and the small kernels around this one"},
     {"combine", "us", 1.5, 0.1, 100.0, "to merge the parts of a split context, however many"},
     {"efficiency", "fraction", 0.92, 0.1, 1.0, "of memory bandwidth while the keys and values stream"},
-    {"ragged", "us", 0.1, 0.01, 20.0, "more where contexts are not whole tiles of 64 keys: the kernel then masks"},
+    {"ragged", "us", 0.1, 0.01, 20.0, "more where contexts are no multiple of 64 keys: the kernel then masks"},
     {"ramp", "us", 6.0, 0.3, 80.0, "lost where keys and values are more than the cache holds"},
     {"splits", "blocks", 48.0, 1.0, 256.0, "that one context is cut into at most"},
     {"plain", "fraction", 0.98, 0.2, 1.0, "of the efficiency where no heads share keys: vector kernels"},
@@ -29,10 +29,13 @@ constexpr std::array<Constant, 12> constants = {{
     {"pairs", "fraction", 0.3, 0.02, 1.0, "of the way from kernels that take a multiprocessor to those that share it"},
 }};
 
-constexpr double row_step = 16.0;           // the heads of a group are padded to a matrix instruction
-constexpr double compute_efficiency = 0.5;  // of the matrix engine: only many tokens or heads per key come near it
-constexpr double tile = 64.0;               // keys
-constexpr double second = 1e6;              // in microseconds
+constexpr double row_step = 16.0;            // the heads of a group are padded to a matrix instruction
+constexpr double compute_efficiency = 0.15;  // of the matrix engine: only many tokens or heads per key come near it
+constexpr double loop_efficiency = 0.5;      // of a processor, whose loops end where the heads do
+constexpr double tile = 128.0;               // keys
+constexpr double unfilled = 0.6;             // of what a tile takes, for the part of it that has no keys
+constexpr double masked = 64.0;              // keys; contexts that are no multiple of it are masked
+constexpr double second = 1e6;               // in microseconds
 
 /// Blocks of work, a sequence and a KV head each, and what their keys and values take.
 struct Work {
@@ -66,6 +69,11 @@ Dealt deal(const Work& work, double together) {
     return {parts, full * std::max(wave, alone) + last};
 }
 
+/// Keys that take as long as these do in tiles, the last of which may be part empty.
+double walked(double keys) {
+    return (1.0 - unfilled) * keys + unfilled * std::ceil(keys / tile) * tile;
+}
+
 double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
     double stream = 0.0;
     double activations = 0.0;
@@ -74,13 +82,14 @@ double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
         double efficiency = std::min(c[2], 1.0);
         if (k.heads < 2.0 * k.kv_heads) efficiency *= std::min(c[6], 1.0);
         stream = k.weight_bytes / (efficiency * m.bandwidth);
+        if (k.keys > 0.0) stream *= walked(k.keys) / k.keys;
         activations = (k.input_bytes + k.output_bytes) / m.bandwidth;
     }
     const double blocks = k.sequences * k.kv_heads;
     // Without a bandwidth or multiprocessors, as if the blocks just filled them.
     if (stream > 0.0 && m.units > 0.0 && blocks > 0.0 && k.keys > 0.0) {
         const Work work = {.blocks = blocks,
-                           .keys = k.keys,
+                           .keys = walked(k.keys),
                            .units = m.units,
                            .most_parts = std::max(1.0, std::min(c[5], k.keys / c[10])),
                            .stream = stream,
@@ -97,7 +106,9 @@ double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
         }
     }
     double compute = 0.0;
-    if (m.peak > 0.0 && k.kv_heads > 0.0) {
+    if (m.peak > 0.0 && m.tile == 1.0) {
+        compute = k.flops / (loop_efficiency * m.peak);
+    } else if (m.peak > 0.0 && k.kv_heads > 0.0) {
         const double rows = k.queries * k.heads / k.kv_heads;
         const double padding = rows > 0.0 ? std::ceil(rows / row_step) * row_step / rows : 1.0;
         compute = k.flops * padding / (compute_efficiency * m.peak);
@@ -106,7 +117,7 @@ double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
     const double warm = m.cache * m.cache;
     const double streamed = k.weight_bytes * k.weight_bytes;
     const double ramp = streamed > 0.0 ? c[4] * streamed / (streamed + warm) : 0.0;
-    const double ragged = std::fmod(k.keys, tile) != 0.0 ? c[3] : 0.0;
+    const double ragged = std::fmod(k.keys, masked) != 0.0 ? c[3] : 0.0;
     return (c[0] + ragged + merge + ramp) / second + std::max(stream, compute) + activations;
 }
 
