@@ -22,15 +22,13 @@ TEST(AttentionDecode, StreamsItsCacheByHand) {
 
 TEST(AttentionDecode, ABlockDrawsNoMoreThanItCanByHand) {
     const KernelClass& known = class_named("attention_decode");
-    // One block of 1,000 keys of 512 bytes, too short to be cut. They lie in eight tiles of 128, of which 24 places are
-    // empty and take 0.6 of their time: as long as 1,014.4 keys. 519,372.8 bytes at twice its share of 1 TB/s over 100
-    // multiprocessors, 20 GB/s, 25.96864 us; its softmax 1,014.4 x 1 ns. All of the bandwidth would take half a
-    // microsecond. Where two blocks share a multiprocessor, its share is half of that: 51.93728 us. 1,000 keys are
-    // masked: 1 us.
+    // One block of 1,000 keys of 512 bytes, too short to be cut: 512,000 bytes at twice its share of 1 TB/s over 100
+    // multiprocessors, 20 GB/s, 25.6 us; its softmax 1,000 x 1 ns. All of the bandwidth would take half a microsecond.
+    // Where two blocks share a multiprocessor, its share is half of that: 51.2 us. 1,000 keys are masked: 1 us.
     Kernel kernel = attention({.sequences = 1, .keys = 1000, .heads = 8, .kv_heads = 1, .dim = 128});
     kernel.input_bytes = kernel.output_bytes = 0.0;
     const Machine machine = {.bandwidth = 1e12, .units = 100};
-    for (const auto& [pairs, expected] : {std::pair{0.0, 31.98304e-6}, std::pair{1.0, 57.95168e-6}}) {
+    for (const auto& [pairs, expected] : {std::pair{0.0, 31.6e-6}, std::pair{1.0, 57.2e-6}}) {
         const Values values = values_of(known, {{"startup", 4.0},
                                                 {"ragged", 1.0},
                                                 {"ramp", 0.0},
@@ -78,6 +76,19 @@ TEST(AttentionDecode, WaitsForALastWaveThatIsPartEmptyByHand) {
                                                 {"lone", lone},
                                                 {"pairs", 1.0}});
         EXPECT_NEAR(known.seconds(kernel, {.bandwidth = 1e12, .units = 4}, values), expected, 1e-12) << lone;
+    }
+}
+
+TEST(AttentionDecode, PaysForTilesThatArePartEmptyByHand) {
+    const KernelClass& known = class_named("attention_decode");
+    // 64 MB of keys and values at 1 TB/s: 64 us. 192 keys lie in two tiles of 128, a quarter of which is empty and
+    // takes 0.6 of its time: as long as 0.4 x 192 + 0.6 x 256 = 230.4 keys, 76.8 us. Start-up 5 us.
+    const Values values = values_of(known, {{"startup", 5.0}, {"efficiency", 1.0}, {"ramp", 0.0}, {"ragged", 0.0}});
+    for (const auto& [keys, expected] : {std::pair{256.0, 69e-6}, std::pair{192.0, 81.8e-6}}) {
+        Kernel kernel = attention({.sequences = 4, .keys = keys, .heads = 32, .kv_heads = 8});
+        kernel.weight_bytes = 64e6;
+        kernel.input_bytes = kernel.output_bytes = 0.0;
+        EXPECT_NEAR(known.seconds(kernel, {.bandwidth = 1e12}, values), expected, 1e-12) << keys;
     }
 }
 

@@ -498,6 +498,10 @@ TEST(Execution, AClassThatDoesTheWorkInAnotherWayWhereTheKernelsAreOfThat) {
     // Nothing is known: the general one.
     EXPECT_EQ(execution.choose(general, "bf16", mi300).kernel_class, &general);
     EXPECT_EQ(Execution{}.choose(general, "bf16", h200).kernel_class, &general);
+    // A processor's loops are no kernel of a GPU.
+    Device processor = h200;
+    processor.kind = "cpu";
+    EXPECT_EQ(execution.choose(general, "bf16", processor).kernel_class, &general);
 }
 
 TEST(Execution, TheProfilesOwnStepBeforeThatOfTheSoftwareItNames) {

@@ -85,7 +85,8 @@ Choice Execution::choose(const KernelClass& kernel_class, std::string_view type,
     const Calibration& known = calibration ? *calibration : none;
     Choice nearest = known.choose(kernel_class, type, profile.stacks, device);
     for (const KernelClass* other : kernel_classes()) {
-        if (other->instead_of != kernel_class.name) continue;
+        // They know how a kernel of a GPU cuts its work, which says nothing of a processor's loops.
+        if (other->instead_of != kernel_class.name || device.kind == "cpu") continue;
         Choice choice = known.choose(*other, type, profile.stacks, device);
         if (choice.distance < nearest.distance) nearest = std::move(choice);
     }

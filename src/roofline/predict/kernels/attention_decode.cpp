@@ -89,7 +89,7 @@ double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
     // Without a bandwidth or multiprocessors, as if the blocks just filled them.
     if (stream > 0.0 && m.units > 0.0 && blocks > 0.0 && k.keys > 0.0) {
         const Work work = {.blocks = blocks,
-                           .keys = walked(k.keys),
+                           .keys = k.keys,
                            .units = m.units,
                            .most_parts = std::max(1.0, std::min(c[5], k.keys / c[10])),
                            .stream = stream,
