@@ -91,7 +91,7 @@ inline std::vector<Work> work_of(std::string_view name) {
         return {Work::attention};
     if (name == "mla_prefill" || name == "mla_decode") return {Work::latent};
     if (name == "scan") return {Work::scan};
-    if (name == "elementwise") return {Work::stream};
+    if (name == "elementwise" || name == "selection") return {Work::stream};
     if (name == "graph_step" || name == "eager_step") return {Work::step};
     if (name == "mla_module") return {Work::latent};
     return {Work::product, Work::experts, Work::attention, Work::latent, Work::scan, Work::stream, Work::step};

@@ -57,6 +57,37 @@ TEST(Elementwise, FewRowsKeepFewMultiprocessorsBusyByHand) {
     EXPECT_NEAR(known.seconds(kernel, {.units = 100}, values), 22e-6, 1e-12);
 }
 
+TEST(Selection, GivesOnlyLongRowsToSeveralBlocksByHand) {
+    const KernelClass& known = class_named("selection");
+    const Values values =
+        values_of(known, {{"startup", 2.0}, {"value", 0.1}, {"cold", 1.5}, {"issue", 0.05}, {"join", 4.0}});
+    const Machine machine = {.cache = 1e9, .units = 100};
+    const auto microseconds = [&](double rows, double width) {
+        Kernel kernel;
+        kernel.rows = rows;
+        kernel.input_bytes = 2.0 * rows * width;
+        return 1e6 * known.seconds(kernel, machine, values);
+    };
+    // 512 threads have 250 numbers each, 0.1 us a number: 25 us, and 2 us to start. Four blocks on every
+    // multiprocessor: 4 x 0.05 us a number.
+    EXPECT_NEAR(microseconds(1.0, 128000.0), 27.0, 1e-9);
+    EXPECT_NEAR(microseconds(100.0, 128000.0), 27.0, 1e-9);
+    EXPECT_NEAR(microseconds(400.0, 128000.0), 52.0, 1e-9);
+    // 300 numbers each are cut among 19 blocks (300 / 16, rounded up), which join in 4 us. 100 rows have 400 places: 4
+    // blocks each, all at once: 75 numbers at 0.2 us. 401 rows are more than there are places for: a wave of 400 whole
+    // ones, and one more.
+    EXPECT_NEAR(microseconds(1.0, 153600.0), 6.0 + 300.0 / 19.0 * 0.1, 1e-9);
+    EXPECT_NEAR(microseconds(100.0, 153600.0), 21.0, 1e-9);
+    EXPECT_NEAR(microseconds(401.0, 153600.0), 2.0 + 60.0 + 30.0, 1e-9);
+    // A row of 128 numbers, as many as there are experts, keeps 128 threads busy with one each.
+    EXPECT_NEAR(microseconds(1.0, 128.0), 2.1, 1e-9);
+    // What the cache does not hold takes longer.
+    Kernel kernel;
+    kernel.rows = 1.0;
+    kernel.input_bytes = 256000.0;
+    EXPECT_NEAR(known.seconds(kernel, {.units = 100}, values), 39.5e-6, 1e-15);
+}
+
 TEST(GraphStep, ByHand) {
     const KernelClass& known = class_named("graph_step");
     const Values values =

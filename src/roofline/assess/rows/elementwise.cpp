@@ -22,12 +22,14 @@ std::string read(const RowContext& row, Measurement& into) {
     kernel.rows = tokens;
     kernel.input_bytes = bytes / 2.0;
     kernel.output_bytes = bytes / 2.0;
-    Call call = call_of(row.device, "elementwise", DType::bf16, kernel);
+    const std::string_view kind = kind_of(into.kind);
+    const bool selects = kind == name(Kind::select);
+    Call call = call_of(row.device, selects ? "selection" : "elementwise", DType::bf16, kernel);
     // The operands were driven out of the cache first: as if there were none.
     call.cold = row.text("cache") == "cold";
     if (call.cold) call.machine.cache = 0.0;
     into.calls = {call};
-    into.fit_type = kind_of(into.kind);
+    into.fit_type = kind;
     into.stack = lower_case(row.text("framework"));
     if (into.kind.ends_with("index_copy")) into.stack += "/index_copy";  // PyTorch's own way of writing a cache
     into.family = std::string(into.kind) + "/" + std::string(row.text("width"));
