@@ -63,6 +63,10 @@ std::optional<serving::Steady> steady_state(const Served& served, const predict:
     return *found;
 }
 
+// A rate errs by more than its steps do: how requests are dealt to them, and what runs between them. Its range grows by
+// this factor on both sides.
+constexpr double beyond_steps = 1.1;
+
 double seconds_per_token(const Served& served, const predict::Scenario& scenario, serving::Price price) {
     const auto found = steady_state(served, scenario, price);
     return found ? 1.0 / found->flow.output_tokens : 0.0;
@@ -173,8 +177,8 @@ Expected expect_served(const Measurement& row, const std::shared_ptr<const predi
     if (!scenario) return result;
     const auto at = [&](serving::Price price) { return seconds_per_token(*row.served, *scenario, price); };
     result.seconds = std::max(at(serving::Price::expected), row.attainable);
-    result.low = std::max(std::min(at(serving::Price::low), result.seconds), row.attainable);
-    result.high = std::max(at(serving::Price::high), result.seconds);
+    result.low = std::max(std::min(at(serving::Price::low), result.seconds) / beyond_steps, row.attainable);
+    result.high = std::max(at(serving::Price::high), result.seconds) * beyond_steps;
     result.source = "steady state of its steps";
     return result;
 }
