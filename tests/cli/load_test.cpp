@@ -135,6 +135,7 @@ TEST(Load, ADraftModelIsInTheFit) {
         << run(predict(asked)).out;
     EXPECT_FALSE(answered(predict({"--concurrency", "4"}))["fit"].contains("draft_weights_bytes"));
     expect_refused(predict({"--saturated", "--speculate", "3,0.7", "--draft-model", "llama-3.2-1"}), "--draft-model: ");
+    expect_refused(predict({"--saturated", "--speculate", "3,0.7", "--draft-model", "mtp"}), "--draft-model mtp: ");
 }
 
 TEST(Load, CostsWhatThePriceSays) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "roofline/ask/parse.hpp"
+#include "roofline/ask/traffic_options.hpp"
 #include "roofline/decide/spread.hpp"
 #include "roofline/io/tensors.hpp"
 
@@ -67,7 +68,8 @@ Result<void> read_devices(const Library& library, const AdviseOptions& options, 
     return {};
 }
 
-Result<void> read_assumptions(const Library& library, const AdviseOptions& options, decide::Surroundings& around) {
+Result<void> read_assumptions(const Library& library, const AdviseOptions& options, const predict::Setup& asked,
+                              decide::Surroundings& around) {
     decide::Speculation& speculation = around.speculation;
     for (const auto& [option, text, target] :
          {std::tuple{"--acceptance", &options.acceptance, &speculation.acceptance},
@@ -80,7 +82,14 @@ Result<void> read_assumptions(const Library& library, const AdviseOptions& optio
     const auto drafted = parse_whole("--draft-tokens", options.draft_tokens, 1.0, most_drafted);
     if (!drafted) return std::unexpected(drafted.error());
     speculation.draft_tokens = *drafted;
-    if (options.draft.empty()) return {};
+    if (options.draft.empty() || options.draft == own_layers) {
+        // A model that has layers for it guesses with these unless another is named.
+        if (options.draft.empty() && !(asked.architecture && asked.architecture->predictors > 0.0)) return {};
+        auto own = own_draft_of(asked);
+        if (!own) return std::unexpected(own.error());
+        around.draft = std::move(*own);
+        return {};
+    }
     auto model = library.model(options.draft);
     if (!model) return fail("--draft-model: " + model.error().text);
     around.draft = std::make_shared<const predict::Setup>(setup_of_model(std::move(*model)));
@@ -92,7 +101,7 @@ Result<decide::Surroundings> look_around(const Library& library, const AdviseOpt
     decide::Surroundings around;
     if (auto done = read_prices(library, options, asked.device, around); !done) return std::unexpected(done.error());
     if (auto done = read_devices(library, options, asked.device, around); !done) return std::unexpected(done.error());
-    if (auto done = read_assumptions(library, options, around); !done) return std::unexpected(done.error());
+    if (auto done = read_assumptions(library, options, asked, around); !done) return std::unexpected(done.error());
     auto engine = library.execution("engine", options.scenario.calibration, asked.device);
     if (!engine) return std::unexpected(engine.error());
     around.engine = std::move(*engine);
@@ -147,8 +156,10 @@ void AdviseOptions::add_to(Form& form) {
         .in(group)
         .shows_default()
         .of_type("SHARE");
-    form.text("--draft-model", draft,
-              "Speculative decoding: what guesses; its time and memory then count for --draft-cost")
+    form.text(
+            "--draft-model", draft,
+            "Speculative decoding: what guesses; its time and memory then count for --draft-cost (default: the model's "
+            "own MTP layers, mtp, where it has any)")
         .in(group)
         .of_type("MODEL");
     form.text("--cached-share", cached_share, "Share of the prompt imagined to be a cached prefix")

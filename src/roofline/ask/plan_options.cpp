@@ -205,7 +205,11 @@ Result<decide::PlanQuestion> question_about(const Library& library, const io::Mo
     predict::Setup& setup = question.model;
     setup = setup_of_model(model);
     question.choices = choices;
-    if (!options.draft.empty()) {
+    if (options.draft == own_layers) {
+        auto own = own_draft_of(setup);
+        if (!own) return std::unexpected(own.error());
+        setup.draft = std::move(*own);
+    } else if (!options.draft.empty()) {
         // With a share of --speculate only the engine that is started needs to know what guesses.
         if (auto draft = library.model(options.draft))
             setup.draft = std::make_shared<const predict::Setup>(setup_of_model(std::move(*draft)));
@@ -225,7 +229,7 @@ Result<decide::PlanQuestion> question_about(const Library& library, const io::Mo
     if (!memory) return std::unexpected(memory.error());
     setup.memory = std::move(*memory);
     question.may_disaggregate = !options.colocated;
-    question.draft = options.draft;
+    if (options.draft != own_layers) question.draft = options.draft;  // engines know their checkpoint's own layers
     question.aim = options.goal == "throughput" ? decide::Aim::throughput
                    : options.goal == "latency"  ? decide::Aim::latency
                                                 : decide::Aim::cost;
@@ -291,8 +295,10 @@ void PlanOptions::add_to(Form& form) {
               "Try guessing ahead too: tokens guessed, chance that one is right, cost of guessing as a share of a step")
         .in(choice)
         .of_type("K,ALPHA[,SHARE]");
-    form.text("--draft-model", draft,
-              "What guesses: its memory is counted, and its time unless --speculate has a SHARE")
+    form.text(
+            "--draft-model", draft,
+            "What guesses (mtp: the model's own layers): its memory is counted, and its time unless --speculate has a "
+            "SHARE")
         .in(choice)
         .of_type("MODEL");
     form.flag("--colocated", colocated, "Prompts and outputs on the same replicas only").in(choice);

@@ -18,9 +18,9 @@ Result<Predicted> PredictOptions::answer(const Library& library) const {
     if (traffic.absent()) {
         if (auto good = traffic.check_absent(); !good) return std::unexpected(good.error());
     } else if (!traffic.draft.empty()) {
-        auto draft = traffic.draft_setup(library, scenario);
+        auto draft = traffic.draft_setup(library, scenario, *setup);
         if (!draft) return std::unexpected(draft.error());
-        setup->draft = std::make_shared<const predict::Setup>(std::move(*draft));
+        setup->draft = std::move(*draft);
     }
     auto loaded = with_remedies(*setup);
     if (!loaded) return std::unexpected(loaded.error());

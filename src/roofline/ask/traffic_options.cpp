@@ -46,6 +46,12 @@ Result<serving::Speculation> parse_speculation(const std::string& text) {
     return speculation;
 }
 
+Result<std::shared_ptr<const predict::Setup>> own_draft_of(const predict::Setup& model) {
+    auto own = predict::own_draft(model);
+    if (!own) return fail("--draft-model mtp: " + own.error().text);
+    return own;
+}
+
 void TrafficOptions::add_to(Form& form) {
     const char* group = "Under load (--prompt and --generate are the requests' lengths)";
     const auto option = [&](const char* names, std::string& target, const char* help, const char* type) -> Option& {
@@ -69,8 +75,10 @@ void TrafficOptions::add_to(Form& form) {
     option("--speculate", speculate,
            "Speculative decoding: tokens proposed, chance that one is right, cost of drafting as a share of a step",
            "K,ALPHA[,SHARE]");
-    option("--draft-model", draft, "A model that drafts, on the same devices and in their memory, instead of a share",
-           "MODEL");
+    option(
+        "--draft-model", draft,
+        "A model that drafts, on the same devices and in their memory, instead of a share; mtp: the model's own layers",
+        "MODEL");
     option("--prefill-replicas", prefill_replicas, "Disaggregate: replicas that only do prompts", "N").shows_default();
     form.flag("--captured-graphs", captured, "Pad batches to the sizes that engines capture").in(group);
     form.flag("--reserve", reserving, "Admit a request only when its whole output will fit").in(group);
@@ -102,13 +110,16 @@ Result<void> TrafficOptions::check_absent() const {
     return {};
 }
 
-Result<predict::Setup> TrafficOptions::draft_setup(const Library& library, const ScenarioOptions& scenario) const {
+Result<std::shared_ptr<const predict::Setup>> TrafficOptions::draft_setup(const Library& library,
+                                                                          const ScenarioOptions& scenario,
+                                                                          const predict::Setup& model) const {
+    if (draft == own_layers) return own_draft_of(model);
     ScenarioOptions other = scenario;
     other.model = draft;
     other.parameters.clear();  // of the large one
     auto setup = other.setup(library);
     if (!setup) return fail("--draft-model: " + setup.error().text);
-    return setup;
+    return std::make_shared<const predict::Setup>(std::move(*setup));
 }
 
 Result<serving::Traffic> TrafficOptions::load(const Library& library, const ScenarioOptions& scenario,
@@ -174,9 +185,11 @@ Result<serving::Traffic> TrafficOptions::load(const Library& library, const Scen
     }
     if (!draft.empty()) {
         if (speculate.empty()) return fail("--draft-model: expected --speculate K,ALPHA beside it");
-        const auto other = draft_setup(library, scenario);
+        predict::Setup with_draft = setup;
+        const auto other = draft_setup(library, scenario, setup);
         if (!other) return std::unexpected(other.error());
-        auto realised = predict::realise(*other);
+        with_draft.draft = *other;
+        auto realised = predict::realise(predict::draft_of(with_draft));
         if (!realised) return std::unexpected(realised.error());
         traffic.draft = std::move(*realised);
     }

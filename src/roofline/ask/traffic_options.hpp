@@ -14,6 +14,10 @@ namespace roofline::ask {
 /// "3,0.7" or "3,0.7,0.05": tokens guessed, chance that one is right, cost of guessing as a share of a step.
 Result<serving::Speculation> parse_speculation(const std::string& text);
 
+/// What --draft-model calls the layers of the model itself that predict further tokens.
+inline constexpr std::string_view own_layers = "mtp";
+Result<std::shared_ptr<const predict::Setup>> own_draft_of(const predict::Setup& model);
+
 struct TrafficOptions {
     std::string rate;
     std::string users;
@@ -42,7 +46,8 @@ struct TrafficOptions {
     /// Refused where something is said about the requests, but not how they come: it would be left unheard.
     Result<void> check_absent() const;
     /// The model that drafts, asked about like the model it drafts for.
-    Result<predict::Setup> draft_setup(const Library& library, const ScenarioOptions& scenario) const;
+    Result<std::shared_ptr<const predict::Setup>> draft_setup(const Library& library, const ScenarioOptions& scenario,
+                                                              const predict::Setup& model) const;
     Result<serving::Traffic> load(const Library& library, const ScenarioOptions& scenario,
                                   const predict::Setup& setup) const;
 };

@@ -63,15 +63,14 @@ class Drafting {
         double expected = speculation_.draft_fraction * round.expected;
         double limit = speculation_.draft_fraction * round.limit;
         if (replica_) {
-            const model::Sequences one{decode.phase, decode.count, 1.0, decode.past, 1.0};
-            const Round guess = round_of(*replica_, std::span(&one, 1), times_);
-            expected += speculation_.tokens * guess.expected;
-            limit += speculation_.tokens * guess.limit;
-            if (prompts) {
-                const Round own = round_of(*replica_, std::span(&*prompts, 1), times_);
-                expected += own.expected;
-                limit += own.limit;
-            }
+            const auto pass = [&](const model::Sequences& step, double times) {
+                const Round guess = round_of(*replica_, std::span(&step, 1), times_);
+                expected += times * guess.expected;
+                limit += times * guess.limit;
+            };
+            pass({decode.phase, decode.count, speculation_.tokens + 1.0, decode.past, 1.0}, 1.0);
+            pass({decode.phase, decode.count, 1.0, decode.past, 1.0}, speculation_.tokens - 1.0);
+            if (prompts) pass(*prompts, 1.0);
         }
         round.expected += expected;
         round.limit += limit;

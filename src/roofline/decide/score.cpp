@@ -68,10 +68,14 @@ Times speculative_tpot(const Replica& replica, const Replica* draft, const Workl
         const std::array<model::Sequences, 1> step = {{{model::Phase::decode, workload.batch, checked, past, checked}}};
         sum += replica.evaluate(step, times, Pace::steady);
         if (draft == nullptr) continue;
-        const std::array<model::Sequences, 1> guess = {{{model::Phase::decode, workload.batch, 1.0, past, 1.0}}};
-        guesses += draft->evaluate(guess, draft_times, Pace::steady);
+        // S2: the first guess takes in what was checked, the others follow one by one.
+        for (std::size_t guess = 0; guess < static_cast<std::size_t>(speculation.draft_tokens); ++guess) {
+            const double taken = guess == 0 ? checked : 1.0;
+            const std::array<model::Sequences, 1> pass = {{{model::Phase::decode, workload.batch, taken, past, 1.0}}};
+            guesses += draft->evaluate(pass, draft_times, Pace::steady);
+        }
     }
-    const Times drafting = draft != nullptr ? scaled(speculation.draft_tokens / contexts, times_of(guesses))
+    const Times drafting = draft != nullptr ? scaled(1.0 / contexts, times_of(guesses))
                                             : scaled(speculation.draft_tokens * speculation.draft_cost, tpot);
     return scaled(1.0 / speculation.tokens_per_step(), blend(1.0 / contexts, times_of(sum), 1.0, drafting));
 }

@@ -60,7 +60,7 @@ std::string summarise(const model::TypePlan& plan, const model::Lowered& lowered
     return fmt::format("{}", fmt::join(seen, " + "));
 }
 
-void add_notes(const Json& whole, const char* key, Fields& language, std::vector<std::string>& notes) {
+void add_notes(const Json& whole, const char* key, std::vector<std::string>& notes) {
     bool said = key == nullptr;
     for (const char* tower : {"vision_config", "audio_config"}) {
         const auto found = whole.find(tower);
@@ -70,12 +70,18 @@ void add_notes(const Json& whole, const char* key, Fields& language, std::vector
         }
     }
     if (!said) notes.push_back(fmt::format("language part only: what stands beside {} is not counted", key));
-    for (const char* layers : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"}) {
-        if (language.count_or(layers, 0.0) > 0.0) {
-            notes.emplace_back("multi-token prediction layers are not counted");
-            break;
-        }
+}
+
+/// Modules that predict further tokens. What kind of layers they have, a family may have said already.
+void read_predictors(Fields& language, model::Architecture& architecture) {
+    if (language.has("num_mtp_modules")) return;  // MiniMax: named, but in none of the published checkpoints
+    for (const char* modules : {"num_nextn_predict_layers", "mtp_num_hidden_layers"}) {
+        if (language.has(modules)) architecture.predictors = language.count_or(modules, 0.0);
     }
+    if (architecture.predictors > 64.0) language.complain("", "describes more than 64 layers that predict tokens");
+    if (architecture.predictors > 0.0)
+        architecture.notes.emplace_back(
+            "multi-token prediction layers count where they guess (--speculate K,ALPHA --draft-model mtp)");
 }
 
 }  // namespace
@@ -111,7 +117,9 @@ Result<HfModel> read_hf_config(const Json& config, std::string_view file) {
         architecture.notes.push_back(fmt::format("{} leaves out {}: read as the defaults of its class \"{}\"", key,
                                                  fmt::join(filled, ", "), type));
     }
-    add_notes(config, key, fields, architecture.notes);
+    add_notes(config, key, architecture.notes);
+    read_predictors(fields, architecture);
+    if (problem) return std::unexpected(*problem);
     auto types = read_types(fields, config, architecture);
     if (problem) return std::unexpected(*problem);
     if (!types) return std::unexpected(types.error());

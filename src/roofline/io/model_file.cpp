@@ -10,6 +10,7 @@
 #include "roofline/io/hf_config.hpp"
 #include "roofline/io/tensor_roles.hpp"
 #include "roofline/model/lowering.hpp"
+#include "roofline/model/predictor.hpp"
 
 namespace roofline::io {
 namespace {
@@ -80,6 +81,24 @@ RoleElements count_elements(const ModelFile& model) {
         result.layers[layer] = of_kind[static_cast<std::size_t>(model.architecture.layers[layer])];
     }
     return result;
+}
+
+/// F49: layers that predict as the file has them, all modules together; without any, nothing can predict.
+void size_predictor(ModelFile& model, const std::array<double, model::role_count>& bytes, double sum) {
+    model::Architecture& architecture = model.architecture;
+    if (sum <= 0.0) architecture.predictors = 0.0;
+    const auto module = model::predictor_of(architecture);
+    if (!module) return;
+    const model::TypePlan types = model::predictor_types(architecture, model.types);
+    std::array<double, model::role_count> elements{};
+    for (const model::Operator& op : model::lower(*module, types).operators)
+        elements[static_cast<std::size_t>(op.role)] += op.count * op.parameters * architecture.predictors;
+    model.types.predictor = types.layers;
+    for (model::RoleTypes& layer : model.types.predictor) {
+        for (std::size_t role = 0; role < model::role_count; ++role) {
+            if (bytes[role] > 0.0 && elements[role] > 0.0) layer[role].file_bits = bytes[role] * 8.0 / elements[role];
+        }
+    }
 }
 
 /// Where a model has one FFN that its file calls the shared one (dense members of Granite 4), it is the FFN.
@@ -207,6 +226,7 @@ void use_file_sizes(ModelFile& model, std::span<const StoredTensor> tensors) {
     std::array<double, model::role_count> outside{};
     std::vector<std::array<double, model::role_count>> inside(layers);
     double vision = 0.0;
+    std::array<double, model::role_count> predicting{};
     double prediction = 0.0;
     double unplaced = 0.0;
     double stored = 0.0;  // weights, as far as the types of the file let them be counted
@@ -220,6 +240,7 @@ void use_file_sizes(ModelFile& model, std::span<const StoredTensor> tensors) {
             vision += bytes;
         } else if (place.mtp || (place.layer && static_cast<std::size_t>(*place.layer) >= layers)) {
             prediction += bytes;
+            predicting[role] += bytes;
         } else if (place.layer) {
             const auto layer = static_cast<std::size_t>(*place.layer);
             inside[layer][role_that_counts(role, elements.layers[layer])] += bytes;
@@ -244,11 +265,12 @@ void use_file_sizes(ModelFile& model, std::span<const StoredTensor> tensors) {
         for (std::size_t layer = 0; layer < layers; ++layer)
             assign(model.types.layers[layer][role], inside[layer][role], elements.layers[layer][role]);
     }
+    size_predictor(model, predicting, prediction);
     const auto note = [&](double bytes, std::string_view what) {
         if (bytes > 0.0) model.notes.push_back(fmt::format("{:.3f} GB of the file {}", bytes / 1e9, what));
     };
     note(vision, "are the vision or audio side and are not counted");
-    note(prediction, "are multi-token prediction layers and are not counted");
+    note(prediction, "are multi-token prediction layers and count where they guess (--draft-model mtp)");
     note(unplaced, "are tensors that the model has no operator for and are not counted");
     const double described = model::count_parameters(model::lower(model.architecture, model.types)).total;
     if (!packed && prediction == 0.0 && std::fabs(stored - described) > 0.01 * described) {

@@ -10,6 +10,7 @@
 #include "roofline/io/module_patterns.hpp"
 #include "roofline/io/tensors.hpp"
 #include "roofline/model/attention/gqa.hpp"
+#include "roofline/model/predictor.hpp"
 
 namespace roofline::io {
 namespace {
@@ -26,7 +27,14 @@ class Rules {
   public:
     void add(std::string pattern, const std::optional<WeightType>& type) {
         types_.push_back(type);
+        written_.push_back(pattern);
         patterns_.add(std::move(pattern), types_.size() - 1);
+    }
+    /// Of a module outside the stack, by its whole name.
+    const std::optional<WeightType>* find(const std::string& module) const {
+        const auto found = std::find_if(written_.begin(), written_.end(),
+                                        [&](const std::string& pattern) { return module_matches(pattern, module); });
+        return found == written_.end() ? nullptr : &types_[static_cast<std::size_t>(found - written_.begin())];
     }
     const std::optional<WeightType>* find(std::size_t layer, std::string_view module) const {
         return type_at(patterns_.find(layer, module));
@@ -40,6 +48,7 @@ class Rules {
     }
     ModulePatterns patterns_;
     std::vector<std::optional<WeightType>> types_;
+    std::vector<std::string> written_;
 };
 
 WeightType weights(std::string_view format, DType activation) {
@@ -389,6 +398,34 @@ DType checkpoint_dtype(Fields& language, Fields& whole) {
     return DType::bf16;
 }
 
+/// F49: layers that predict are stored as those of the stack that are like them, except for modules that a list leaves
+/// out, or, where only what is listed is quantised, does not name.
+std::vector<model::RoleTypes> predictor_types(const model::Architecture& architecture, const model::TypePlan& plan,
+                                              const Quantisation& quantisation) {
+    if (architecture.predictors <= 0.0) return {};
+    std::vector<model::RoleTypes> layers = model::predictor_types(architecture, plan).layers;
+    const auto left_plain = [&](std::size_t number, std::string_view module) {
+        const std::string names[] = {fmt::format("mtp.layers.{}.{}", number, module),
+                                     fmt::format("model.layers.{}.{}", architecture.layers.size() + number, module)};
+        for (const Rules* rules : {&quantisation.listed, &quantisation.targets, &quantisation.excluded}) {
+            for (const std::string& name : names) {
+                if (const auto* type = rules->find(name)) return !type->has_value();
+            }
+        }
+        return quantisation.listed_only;
+    };
+    for (std::size_t number = 0; number < layers.size(); ++number) {
+        for (std::size_t role = 0; role < model::role_count; ++role) {
+            const auto modules = modules_of(static_cast<Role>(role), architecture.family);
+            if (model::usually_quantised(static_cast<Role>(role)) &&
+                std::ranges::any_of(modules, [&](std::string_view each) { return left_plain(number, each); }))
+                layers[number][role] = {
+                    .format = plain_format(plan.stream), .activation = plan.stream, .file_bits = std::nullopt};
+        }
+    }
+    return layers;
+}
+
 }  // namespace
 
 Result<CheckpointTypes> read_types(Fields& language, const Json& whole, const model::Architecture& architecture) {
@@ -454,11 +491,14 @@ Result<CheckpointTypes> read_types(Fields& language, const Json& whole, const mo
         }
         if (quantisation.mlx) set_mlx_tables(quantisation, architecture.tied, plan);
     }
+    plan.predictor = predictor_types(architecture, plan, quantisation);
     // DeepSeek V4 says of its experts alone that they are 4-bit floats, beside an 8-bit quantization_config.
     if (language.text_or("expert_dtype", "") == "fp4" && quantisation.listed.empty()) {
-        for (auto& layer : plan.layers) {
-            for (const Role role : {Role::expert_gate_up, Role::expert_down})
-                layer[static_cast<std::size_t>(role)] = weights("mxfp4", DType::fp8);
+        for (auto* layers : {&plan.layers, &plan.predictor}) {
+            for (auto& layer : *layers) {
+                for (const Role role : {Role::expert_gate_up, Role::expert_down})
+                    layer[static_cast<std::size_t>(role)] = weights("mxfp4", DType::fp8);
+            }
         }
     }
     return result;

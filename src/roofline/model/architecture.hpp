@@ -63,6 +63,12 @@ struct Architecture {
     std::vector<LayerKind> kinds;
     std::vector<int> layers;  // kind of each layer
 
+    // Multi-token prediction: modules beside the stack that guess further tokens, no part of a step (predictor_of).
+    double predictors = 0.0;
+    std::vector<int> predictor;  // kinds of the layers of one; empty: one layer, of the kind the stack ends with
+    bool predicts = false;       // this is such a module: table and head are those of the model it guesses for,
+    bool own_table = false;      // unless that model's table lies on other devices
+
     DType dtype = DType::bf16;  // what the checkpoint is stored in where it is not quantised
     std::vector<std::string> notes;
 

@@ -12,6 +12,11 @@ namespace {
 constexpr double residual_flops = 1.0;
 constexpr double sampling_flops = 2.0;
 
+/// Stored once, with the model; read all the same.
+void shared_with_model(Operator& op) {
+    op.parameters = op.active_parameters = op.stored_bytes = 0.0;
+}
+
 /// Layers of one kind that also compute in the same types can be lowered together.
 std::vector<std::vector<std::size_t>> alike(const std::vector<std::size_t>& layers, const TypePlan& types) {
     std::map<std::array<std::pair<DType, DType>, role_count>, std::size_t> seen;
@@ -65,6 +70,7 @@ void Lowering::lower_embedding() {
         op.parameters = op.active_parameters = table_rows * columns;
         op.stored_bytes = weight_bytes(role, columns, table_rows);
         op.weight_bytes = Form(op.stored_bytes / table_rows, gathered);  // F14: one row per token, not the table
+        if (architecture_.predicts && !architecture_.own_table) shared_with_model(op);
         op.activation_bytes = Form(stream_bytes(columns), rows);
         op.formula = "F14";
         op.shape = slot(rows) + " rows of [" + number(table_rows) + " x " + number(columns) + "]";
@@ -84,6 +90,21 @@ void Lowering::lower_embedding() {
     }
     if (architecture_.embedding_norm)
         norm("embedding_norm", architecture_.hidden, norm_parameters(architecture_.hidden));
+    if (architecture_.predicts) lower_joining();
+}
+
+/// F49: the embedding of a token and the hidden state before it, each normalised, become one input. Engines do not cut
+/// this product.
+void Lowering::lower_joining() {
+    const double hidden = architecture_.hidden;
+    norm("prediction.embedding_norm", hidden, norm_parameters(hidden));
+    norm("prediction.hidden_norm", hidden, norm_parameters(hidden));
+    product({.name = "prediction.join",
+             .group = Group::other,
+             .role = Role::other,
+             .rows = tokens(),
+             .inner = 2.0 * hidden,
+             .cols = hidden});
 }
 
 void Lowering::lower_layers() {
@@ -230,6 +251,7 @@ void Lowering::lower_head() {
         head.parameters = bias;
         head.stored_bytes = stream_bytes(bias) + (first_stage() ? 0.0 : table);
     }
+    if (architecture_.predicts) shared_with_model(head);
     lowered_.logits_bytes = stream_bytes(architecture_.vocabulary);
     communicate("head_all_gather", Collective::all_gather, deployment().tensor_group(),
                 stream_bytes(architecture_.vocabulary * deployment().tensor), positions);

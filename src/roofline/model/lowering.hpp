@@ -138,6 +138,7 @@ class Lowering {
     DType activation(Role role) const;
     void note_width(double bytes_per_token);
     void lower_embedding();
+    void lower_joining();
     void lower_layers();
     void lower_layer(const LayerKind& kind);
     void lower_head();

@@ -11,10 +11,11 @@ double Cache::bytes(double context) const {
     return layers * (bytes_per_entry * entries + bytes_per_sequence);
 }
 
-void seat_draft(Lowered& lowered, const Lowered& draft, double draft_weights) {
-    lowered.draft_weights = draft_weights;
+void seat_draft(Lowered& lowered, const Lowered& draft, double draft_weights, double alike) {
+    lowered.draft_weights = draft_weights * alike;
     for (Cache cache : draft.caches) {
         cache.name = "draft." + cache.name;
+        cache.layers *= alike;
         cache.of_draft = true;
         lowered.caches.push_back(std::move(cache));
     }

@@ -96,9 +96,9 @@ struct Lowered {
     double draft_weights = 0.0;      // bytes of a model that guesses for this one, in the same memory
 };
 
-/// Weights and caches of a model that guesses for another take their place in the other's memory; its operators are no
-/// part of a step.
-void seat_draft(Lowered& lowered, const Lowered& draft, double draft_weights);
+/// Weights and caches of a model that guesses for another, or of several alike, take their place in the other's memory;
+/// its operators are no part of a step.
+void seat_draft(Lowered& lowered, const Lowered& draft, double draft_weights, double alike = 1.0);
 
 /// F32: parameters are counted from the operators that read them, so a wrong count cannot hide behind right bytes.
 struct ParameterCount {

@@ -26,10 +26,11 @@ struct WeightType {
 using RoleTypes = std::array<WeightType, role_count>;
 
 struct TypePlan {
-    RoleTypes outside;              // embedding, head, final norm
-    std::vector<RoleTypes> layers;  // one per layer
-    DType stream = DType::bf16;     // residual stream and everything between operators
-    DType attention = DType::bf16;  // products inside attention
+    RoleTypes outside;                 // embedding, head, final norm
+    std::vector<RoleTypes> layers;     // one per layer
+    std::vector<RoleTypes> predictor;  // one per layer of a module that predicts; empty: as the stack has them
+    DType stream = DType::bf16;        // residual stream and everything between operators
+    DType attention = DType::bf16;     // products inside attention
     Format kv = plain_format(DType::bf16);
 
     const WeightType& outside_layers(Role role) const { return outside[static_cast<std::size_t>(role)]; }

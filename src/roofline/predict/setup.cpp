@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "roofline/model/gguf_mix.hpp"
 #include "roofline/model/parameters_only.hpp"
+#include "roofline/model/predictor.hpp"
 #include "roofline/predict/host_share.hpp"
 
 namespace roofline::predict {
@@ -74,8 +76,10 @@ class OnDevice {
         if (!model) return std::unexpected(model.error());
         OnDevice result(std::move(*model));
         if (!setup.draft || !setup.draft->architecture) return result;
-        const Setup guesses = draft_of(setup);
-        auto draft = cut(guesses, plan_types(guesses), deployment);
+        Setup asked = setup;
+        asked.deployment() = deployment;
+        const Setup guesses = draft_of(asked);
+        auto draft = cut(guesses, plan_types(guesses), guesses.deployment());
         if (!draft) return fail("the draft model " + setup.draft->model_name + ": " + draft.error().text);
         result.draft_ = std::move(*draft);
         return result;
@@ -86,7 +90,10 @@ class OnDevice {
         return with(model_.lower(), [](const RankModel& draft) { return draft.lower(); });
     }
     model::Lowered stage(std::size_t number) const {
-        return with(model_.lower_stage(number), [&](const RankModel& draft) { return draft.lower_stage(number); });
+        model::Lowered lowered = model_.lower_stage(number);
+        if (draft_ && draft_->architecture.predicts)
+            return number + 1 < stages() ? lowered : with(std::move(lowered), &RankModel::lower);
+        return with(std::move(lowered), [&](const RankModel& draft) { return draft.lower_stage(number); });
     }
 
   private:
@@ -95,8 +102,10 @@ class OnDevice {
     template <class LowerDraft>
     model::Lowered with(model::Lowered lowered, const LowerDraft& lower_draft) const {
         if (!draft_) return lowered;
-        const model::Lowered draft = lower_draft(*draft_);
-        model::seat_draft(lowered, draft, model::count_parameters(draft).stored_bytes - weight_bytes_on_host(draft));
+        const model::Lowered draft = std::invoke(lower_draft, *draft_);
+        const double modules = draft_->architecture.predicts ? draft_->architecture.predictors : 1.0;
+        model::seat_draft(lowered, draft, model::count_parameters(draft).stored_bytes - weight_bytes_on_host(draft),
+                          modules);
         return lowered;
     }
 
@@ -163,6 +172,26 @@ Setup draft_of(const Setup& setup) {
     draft.execution = setup.execution;
     draft.memory = setup.memory;
     draft.draft.reset();
+    if (!draft.architecture || !draft.architecture->predicts) return draft;
+    draft.types = setup.types;
+    if (draft.deployment().pipeline > 1.0) {
+        draft.deployment().pipeline = 1.0;
+        model::Architecture module = *draft.architecture;
+        module.own_table = true;
+        draft.architecture = std::make_shared<const model::Architecture>(std::move(module));
+    }
+    return draft;
+}
+
+Result<std::shared_ptr<const Setup>> own_draft(const Setup& setup) {
+    auto module = setup.architecture ? model::predictor_of(*setup.architecture) : std::nullopt;
+    if (!module) return fail(setup.model_name + " has no layers that predict further tokens (MTP)");
+    auto draft = std::make_shared<Setup>();
+    draft->model_name = "mtp";
+    draft->model_title = "its MTP layers";
+    draft->checkpoint =
+        std::make_shared<const model::TypePlan>(model::predictor_types(*setup.architecture, *setup.checkpoint));
+    draft->architecture = std::make_shared<const model::Architecture>(std::move(*module));
     return draft;
 }
 

@@ -52,8 +52,12 @@ model::TypePlan plan_types(const Setup& setup, const TypeChoice& choice);
 /// The deployment as it will be run: what was not said of it is the engine's default.
 model::Deployment deployment_as_run(const Setup& setup);
 
-/// The draft by itself: on the same devices, cut in the same way, for the same sequences.
+/// The draft by itself: on the same devices, cut in the same way, for the same sequences. Layers that predict (F49) lie
+/// on the last stage of a pipeline, in the types of their model.
 Setup draft_of(const Setup& setup);
+
+/// The model's own layers that predict further tokens, as its draft; refused where it has none.
+Result<std::shared_ptr<const Setup>> own_draft(const Setup& setup);
 
 /// What the parallelism asked for makes of the model: refused where the model cannot be cut so.
 Result<Scenario> realise(const Setup& setup);

@@ -66,24 +66,20 @@ StepCost StepPlan::cost(const Replica& replica, const Policy& policy) {
         }
         if (speculation.draft != nullptr) {
             const std::span<model::Sequences> all(step_);
-            for (model::Sequences& group : all.subspan(prefills)) {
-                group.new_tokens = 1.0;
-                group.logits = 1.0;
-            }
             const auto decodes = all.subspan(prefills);
             const auto chunks = all.first(prefills);
-            if (!decodes.empty()) {
-                const StepCost one = speculation.draft->price(decodes);
-                draft += speculation.tokens * one.latency;
-                cost.flops += speculation.tokens * one.flops;
-                cost.memory_bytes += speculation.tokens * one.memory_bytes;
-            }
-            if (!chunks.empty()) {
-                const StepCost prompt = speculation.draft->price(chunks);
-                draft += prompt.latency;
-                cost.flops += prompt.flops;
-                cost.memory_bytes += prompt.memory_bytes;
-            }
+            const auto pass = [&](std::span<const model::Sequences> step, double times) {
+                if (step.empty() || times <= 0.0) return;
+                const StepCost one = speculation.draft->price(step);
+                draft += times * one.latency;
+                cost.flops += times * one.flops;
+                cost.memory_bytes += times * one.memory_bytes;
+            };
+            pass(chunks, 1.0);
+            for (model::Sequences& group : decodes) group.logits = 1.0;
+            pass(decodes, 1.0);
+            for (model::Sequences& group : decodes) group.new_tokens = 1.0;
+            pass(decodes, speculation.tokens - 1.0);
         }
         cost.latency += draft;
         cost.interval += draft;

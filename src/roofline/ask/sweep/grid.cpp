@@ -194,9 +194,9 @@ Result<AskedThere> Grid::asked_with(const std::vector<Argument>& arguments) cons
         return asked;
     }
     if (!traffic.draft.empty()) {
-        auto draft = traffic.draft_setup(*library_, options);
+        auto draft = traffic.draft_setup(*library_, options, asked.setup);
         if (!draft) return std::unexpected(draft.error());
-        asked.setup.draft = std::make_shared<const predict::Setup>(std::move(*draft));
+        asked.setup.draft = std::move(*draft);
     }
     auto loaded = traffic.load(*library_, options, asked.setup);
     if (!loaded) return std::unexpected(loaded.error());

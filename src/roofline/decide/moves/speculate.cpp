@@ -13,7 +13,7 @@ std::vector<Variant> variants(const Question& question) {
     const auto draft = question.around.draft;
     variant.costs = fmt::format("assumed: {:g}% of guesses right ({:.2f} tokens a step)",
                                 100.0 * speculation.acceptance, speculation.tokens_per_step());
-    variant.costs += draft ? fmt::format("; {} guesses, and its time and memory are counted", draft->model_title)
+    variant.costs += draft ? fmt::format("; guessed by {}, time and memory counted", draft->model_title)
                            : fmt::format(", each guess costs {:g}% of a step; a draft head or model and its memory",
                                          100.0 * speculation.draft_cost);
     variant.apply = [speculation, draft](Candidate& candidate) -> Result<std::string> {

@@ -47,7 +47,8 @@ void read(Fields& config, model::Architecture& architecture) {
     const auto ffns = config.texts("mlp_layer_types");
     const double hashed = ffns.empty() ? config.count_or("num_hash_layers", 0.0)
                                        : static_cast<double>(std::count(ffns.begin(), ffns.end(), "hash_moe"));
-    for (std::size_t i = 0; i < layers && !config.failed(); ++i) {
+    const std::size_t predictor = layers;  // the entry beyond the last layer is that of the module that predicts
+    for (std::size_t i = 0; i < ratios.size() && i <= predictor && !config.failed(); ++i) {
         const double ratio = ratios[i];
         if (!(ratio >= 0.0 && ratio <= 1e6)) {
             config.complain("compress_ratios", fmt::format("holds {}, expected numbers from 0 to 1e6", ratio));
@@ -75,6 +76,10 @@ void read(Fields& config, model::Architecture& architecture) {
             experts.router_parameters = by_hash ? 0.0 : moe.experts;
             return pre_norm_layer(block<model::Compressed>(own), block<model::Moe>(experts));
         });
+    }
+    if (architecture.layers.size() > layers) {
+        architecture.predictor = {architecture.layers.back()};
+        architecture.layers.pop_back();
     }
 }
 

@@ -1,4 +1,6 @@
 // Nemotron-H and Nemotron 3: every layer is one block, of four kinds: Mamba-2, attention, FFN, experts.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "roofline/io/family.hpp"
@@ -9,9 +11,9 @@ namespace roofline::io {
 namespace {
 
 /// One name per layer, from the list or from the string of letters.
-std::vector<std::string> block_types(Fields& config) {
-    if (config.has("layers_block_type")) {
-        auto names = config.texts("layers_block_type");
+std::vector<std::string> block_types(Fields& config, const char* list, const char* letters) {
+    if (config.has(list)) {
+        auto names = config.texts(list);
         for (std::string& name : names) {  // transformers 5 has other words for two of them
             if (name == "linear_attention") name = "mamba";
             if (name == "full_attention") name = "attention";
@@ -19,7 +21,7 @@ std::vector<std::string> block_types(Fields& config) {
         return names;
     }
     std::vector<std::string> types;
-    for (const char letter : config.text("hybrid_override_pattern")) {
+    for (const char letter : config.text(letters)) {
         switch (letter) {
             case 'M':
                 types.emplace_back("mamba");
@@ -34,8 +36,7 @@ std::vector<std::string> block_types(Fields& config) {
                 types.emplace_back("moe");
                 break;
             default:
-                config.complain("hybrid_override_pattern",
-                                fmt::format("holds '{}', expected only M, *, - and E", letter));
+                config.complain(letters, fmt::format("holds '{}', expected only M, *, - and E", letter));
         }
     }
     return types;
@@ -43,7 +44,7 @@ std::vector<std::string> block_types(Fields& config) {
 
 void read(Fields& config, model::Architecture& architecture) {
     read_trunk(config, architecture);
-    const auto types = block_types(config);
+    const auto types = block_types(config, "layers_block_type", "hybrid_override_pattern");
     if (types.empty() || types.size() > 10'000)
         config.complain("layers_block_type", "is empty or too long, expected one entry per layer");
     const double bytes = config.text_or("mamba_ssm_cache_dtype", "float32") == "float32" ? 4.0 : 2.0;
@@ -89,6 +90,19 @@ void read(Fields& config, model::Architecture& architecture) {
             moe.latent = config.count_or("moe_latent_size", 0.0);
             return pre_norm_layer(nullptr, block<model::Moe>(moe));
         });
+    }
+    if (!config.has("mtp_layers_block_type") && !config.has("mtp_hybrid_override_pattern")) return;
+    const auto predicting = block_types(config, "mtp_layers_block_type", "mtp_hybrid_override_pattern");
+    if (predicting.size() > 64) config.complain("mtp_layers_block_type", "is too long, expected at most 64 layers");
+    for (const std::string& type : predicting) {
+        if (config.failed()) return;
+        const auto kind = std::find_if(architecture.kinds.begin(), architecture.kinds.end(),
+                                       [&](const model::LayerKind& known) { return known.label == type; });
+        if (kind == architecture.kinds.end()) {
+            config.complain("mtp_layers_block_type", fmt::format("holds \"{}\", which no layer is", type));
+            return;
+        }
+        architecture.predictor.push_back(static_cast<int>(kind - architecture.kinds.begin()));
     }
 }
 

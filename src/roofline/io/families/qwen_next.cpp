@@ -31,6 +31,8 @@ void read(Fields& config, model::Architecture& architecture) {
     } else {
         ffn = block<model::Dense>(model::DenseShape{.width = config.size("intermediate_size")});
     }
+    // Checkpoints of the first of them have a module that predicts, though their configs do not say so.
+    if (architecture.family == "qwen3_next") architecture.predictors = 1.0;
     const std::size_t layers = read_layer_count(config);
     const auto types = read_layer_types(config, layers);
     const auto interval = static_cast<std::size_t>(config.size_or("full_attention_interval", 4.0));
