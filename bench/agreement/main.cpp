@@ -1,7 +1,9 @@
-// How far the closed form is from the simulation when a replica is saturated (S11): random mixes of the tests' plain
-// roofline, and of built-in models on built-in devices. Not a test: nothing is asserted here, and it takes minutes.
+// How far the closed form is from the simulation (S11): random mixes of the tests' plain roofline, and of built-in
+// models on built-in devices; saturated, or at shares of capacity. Not a test: nothing is asserted here, and it takes
+// minutes.
 //
-//   roofline_agreement roof|real [FIRST_SEED [COUNT [STAGES ...]]]    one line a mix, then a table
+//   roofline_agreement roof|real [FIRST_SEED [COUNT [STAGES ...]]]    saturated: one line a mix, then a table
+//   roofline_agreement rate [FIRST_SEED [COUNT [PERCENT ...]]]        at these shares of capacity, one stage
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -114,6 +116,59 @@ struct Errors {
     }
 };
 
+/// Times to the first token and between tokens at a rate, over those of a simulation that is long enough to be steady.
+void at_rates(std::uint64_t first, int count, const std::vector<int>& percents) {
+    constexpr double requests = 20000.0;
+    std::vector<std::pair<int, std::vector<double>>> first_tokens;
+    std::vector<std::pair<int, std::vector<double>>> further;
+    for (const int percent : percents) {
+        first_tokens.push_back({percent, {}});
+        further.push_back({percent, {}});
+    }
+    for (int i = 0; i < count; ++i) {
+        const Mixed the = roof_case(first + static_cast<std::uint64_t>(i), 1);
+        const auto full = serving::steady(*the.replica, the.policy, the.mix, Load::saturated());
+        if (!full) continue;
+        const auto crowd = serving::simulate(*the.replica, the.policy, the.mix, Load::saturated(),
+                                             {.seed = 7, .requests = std::max(2000.0, 20.0 * full->running)});
+        if (!crowd) continue;
+        for (std::size_t k = 0; k < percents.size(); ++k) {
+            const Load load = Load::rate(percents[k] / 100.0 * full->capacity);
+            const auto state = serving::steady(*the.replica, the.policy, the.mix, load);
+            const auto outcome =
+                serving::simulate(*the.replica, the.policy, the.mix, load, {.seed = 7, .requests = requests});
+            if (!state || !outcome) continue;
+            fmt::print("{:3}% seed {} [{}] {} | capacity {:+.1f}%", percents[k], first + static_cast<std::uint64_t>(i),
+                       name(full->limit), describe(the), 100.0 * (full->capacity / crowd->flow.requests - 1.0));
+            if (outcome->overloaded || !outcome->ttft || !outcome->itl) {
+                fmt::print(" overloaded\n");
+                continue;
+            }
+            const double ttft = state->ttft / outcome->ttft->mean - 1.0;
+            const double itl = outcome->itl->mean > 0.0 ? state->itl / outcome->itl->mean - 1.0 : 0.0;
+            fmt::print(" ttft {:+.1f}% ({:.4f}/{:.4f} s, wait {:.4f}/{:.4f}) itl {:+.1f}%\n", 100.0 * ttft, state->ttft,
+                       outcome->ttft->mean, state->wait, outcome->wait->mean, 100.0 * itl);
+            std::fflush(stdout);
+            first_tokens[k].second.push_back(ttft);
+            further[k].second.push_back(itl);
+        }
+    }
+    const auto print = [](const char* what, std::vector<std::pair<int, std::vector<double>>>& all) {
+        for (auto& [percent, errors] : all) {
+            if (errors.empty()) continue;
+            std::sort(errors.begin(), errors.end());
+            const auto at = [&](double part) {
+                return 100.0 * errors[static_cast<std::size_t>(part * (static_cast<double>(errors.size()) - 1.0))];
+            };
+            fmt::print("{} at {}%: {} mixes, 10% {:+.1f}%  half {:+.1f}%  90% {:+.1f}%\n", what, percent, errors.size(),
+                       at(0.1), at(0.5), at(0.9));
+        }
+    };
+    fmt::print("\n");
+    print("first token", first_tokens);
+    print("between tokens", further);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -122,6 +177,11 @@ int main(int argc, char** argv) {
     const int count = argc > 3 ? std::atoi(argv[3]) : 200;
     std::vector<int> all_stages;
     for (int i = 4; i < argc; ++i) all_stages.push_back(std::atoi(argv[i]));
+    if (argc > 1 && std::string(argv[1]) == "rate") {
+        if (all_stages.empty()) all_stages = {20, 50, 80, 90};
+        at_rates(first, count, all_stages);
+        return 0;
+    }
     if (all_stages.empty()) all_stages = {1, 2, 4, 8};
     std::vector<std::pair<std::string, Errors>> table;
     const auto enter = [&](const std::string& name, double error) {

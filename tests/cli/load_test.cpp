@@ -111,6 +111,17 @@ TEST(Load, IsAnsweredAtAllThreeTimes) {
     }
 }
 
+TEST(Load, NearCapacityTheQueueIsSimulatedUnasked) {
+    const auto at = [](double part) {
+        const Json full = answered(predict({"--engine", "vllm", "--generate", "64", "--saturated"}))["load"];
+        const double capacity = full["replica"]["expected"]["capacity_requests_per_s"].get<double>();
+        return answered(
+            predict({"--engine", "vllm", "--generate", "64", "--rate", std::to_string(part * capacity)}))["load"];
+    };
+    EXPECT_TRUE(at(0.95).contains("simulated"));
+    EXPECT_FALSE(at(0.5).contains("simulated"));
+}
+
 TEST(Price, WithoutALoadIsThatOfTheBatchAskedFor) {
     const Arguments asked = predict({"--batch", "8", "--tp", "2", "--price", "1.8"});
     const Json metrics = answered(asked)["metrics"];

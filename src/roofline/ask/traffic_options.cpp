@@ -64,7 +64,8 @@ void TrafficOptions::add_to(Form& form) {
     option("--prompts", prompts, "Prompt lengths: 1024, 100-2000, normal:512,0.3, lognormal:512,1.2, 128*3,4096*1",
            "LENGTHS");
     option("--outputs", outputs, "Output lengths, likewise", "LENGTHS");
-    form.flag("--simulate", simulate, "Also simulate: percentiles").in(group);
+    form.flag("--simulate", simulate, "Also simulate: percentiles (near capacity done unasked where it is quick)")
+        .in(group);
     option("--seed", seed, "Of the simulation", "N").shows_default();
     option("--requests", requests, "Simulated requests, after a warm-up", "N").shows_default();
     option("--prefix-hit-rate", hit_rate, "Share of prompt tokens found in the cache", "SHARE").shows_default();

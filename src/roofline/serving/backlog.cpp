@@ -163,7 +163,7 @@ BacklogGrid backlog_grid(const BacklogInput& input) {
 
 Backlog backlog(const BacklogInput& input, const BacklogGrid& grid, std::span<const double> durations) {
     Backlog result;
-    if (always_full(input)) return {.level = {0.0, 1.0}, .arriving = {}};
+    if (always_full(input)) return {.level = {0.0, 1.0}, .arriving = {}, .left = 0.0};
     const std::size_t n = grid.states;
     double rate = 0.0;
     const auto prompt = cells_of_a_prompt(input, grid.cell, rate, n);
@@ -183,12 +183,20 @@ Backlog backlog(const BacklogInput& input, const BacklogGrid& grid, std::span<co
     const auto states = stationary(std::move(chain), n);
     result.level.assign(grid.levels, 0.0);
     double served = 0.0;
+    double left = 0.0;
+    double time = 0.0;
     for (std::size_t i = 0; i < n; ++i) {
         const std::size_t level = std::min(i, grid.levels - 1);
         result.level[level] += states[i];
         served += states[i] * static_cast<double>(level);
+        if (!input.by_the_clock) continue;
+        time += states[i] * durations[level];
+        if (i > grid.room) left += states[i] * durations[level] * static_cast<double>(i - grid.room);
     }
-    if (input.by_the_clock) return result;
+    if (input.by_the_clock) {
+        result.left = left / std::max(time, 1e-300) * grid.cell;
+        return result;
+    }
     // The chain ends somewhere; what fell off its end fills steps. What is too much by rounding is taken off evenly.
     const double wanted = input.arrivals * moments(input).mean / grid.cell;
     const auto top = static_cast<double>(grid.levels - 1);

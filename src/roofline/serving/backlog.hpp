@@ -36,6 +36,7 @@ BacklogGrid backlog_grid(const BacklogInput& input);
 struct Backlog {
     std::vector<double> level;
     std::vector<double> arriving;  // probability that so many cells come in one step; empty: every step is full
+    double left = 0.0;             // by the clock: tokens that the step under way has no room for, at any time
 };
 
 /// `durations`: by the clock, the time of a step at each level over the time in which `arrivals` come; else not looked

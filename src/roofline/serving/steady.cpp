@@ -72,9 +72,16 @@ void complete(const Case& the, Steady& result) {
     result.request = result.ttft + writing;
 }
 
-/// Seconds in front of the running set with `places` always in use at `residence` each (Sakasegawa).
-double wait_for_a_place(double use, double places, double residence) {
-    return power(use, std::sqrt(2.0 * (places + 1.0)) - 1.0) / (places * (1.0 - use)) * residence;
+/// In front of the running set.
+struct Line {
+    double seconds = 0.0;
+    double chance = 0.0;  // that somebody must wait for a place
+};
+
+/// With `places` always in use at `residence` each (Sakasegawa).
+Line wait_for_a_place(double use, double places, double residence) {
+    const double chance = power(use, std::sqrt(2.0 * (places + 1.0)) - 1.0);
+    return {chance / (places * (1.0 - use)) * residence, chance};
 }
 
 /// S9: requests of unlike size share a pool as if fewer and larger ones did, since a large one takes the place of
@@ -85,7 +92,7 @@ double size_of_a_place(const Case& the, const Steady& full) {
 
 /// S9: the same where few are served faster than many. The number of requests inside is a chain of births at the rate
 /// and deaths at the throughput of so many; who comes beyond the running set waits.
-double wait_in_line(const Case& the, double rate, double running, const Steady& full, double most) {
+Line wait_in_line(const Case& the, double rate, double running, const Steady& full, double most) {
     const double size = size_of_a_place(the, full);
     const double places = std::max(1.0, std::floor(most / size + 0.5));
     std::vector<std::pair<double, double>> known = {{0.0, 0.0}};  // requests inside, requests per second
@@ -113,17 +120,18 @@ double wait_in_line(const Case& the, double rate, double running, const Steady& 
         }
     }
     const double use = rate * size / full.capacity;
-    const double waiting = weight * use / ((1.0 - use) * (1.0 - use));
-    return waiting / (sum + weight * use / (1.0 - use)) / rate;
+    const double all = sum + weight * use / (1.0 - use);
+    return {weight * use / ((1.0 - use) * (1.0 - use)) / all / rate, weight / (1.0 - use) / all};
 }
 
-/// S9: what a prompt waits for those before it. They are computed one after another in steps that are full, and a full
-/// step is longer than the mean one (Pollaczek and Khinchine).
+/// S9: what a prompt waits for those before it. Prompts that are longer than a step has room for are computed one after
+/// another in full steps (Pollaczek and Khinchine); shorter ones share steps, and only those wait that the step under
+/// way has no room for.
 struct PromptQueue {
-    double load = 0.0;     // fraction of the time in which prompts are computed
-    double seconds = 0.0;  // what is left of the one under way included
+    double load = 0.0;     // the part of the time whose steps are counted here
+    double seconds = 0.0;  // with what is left of those
 };
-PromptQueue prompts_before(const Case& the, double rate, const Pace& pace) {
+PromptQueue prompts_before(const Case& the, double rate, const Pace& pace, const Times& times) {
     double first = 0.0;
     double second = 0.0;
     for (const PromptSize& size : the.demand.prompts) {
@@ -133,8 +141,19 @@ PromptQueue prompts_before(const Case& the, double rate, const Pace& pace) {
     }
     if (!(first > 0.0)) return {};
     const double step = the.times.full_step(pace);
+    if (first < 1.0 && the.replica.pipeline_stages == 1) return {0.0, times.left / pace.room * step};
     const double load = std::min(rate * first * step, most_load);
     return {load, load / (1.0 - load) * second / (2.0 * first) * step};
+}
+
+/// S9: what the steps that a sequence meets while it writes are longer than the mean one. Its own prompt made long
+/// steps, in which more requests came than in others; their prompts make its first steps longer, and so on. `load` is
+/// the part of the time that prompts take.
+double longer_for_writers(const Times& times, double load, double steps) {
+    double longer = 0.0;  // of its own prompt's excess, by all its steps together
+    double part = 1.0;
+    for (double step = 0.0; step < steps && part > 1e-6; ++step) longer += part *= load;
+    return std::max(0.0, times.prompt - times.interval) * longer / std::max(steps, 1.0);
 }
 
 /// S9: the time between steps and the requests that come meanwhile, each from the other. `most`: requests that find a
@@ -156,7 +175,7 @@ Steady arriving(const Case& the, double rate, const Load& load, const Steady& fu
     Steady result = closed(the, pace);
     result.itl = the.replica.pipeline_stages * times.interval;
     result.capacity = full.capacity;
-    const PromptQueue before = prompts_before(the, rate, pace);
+    const PromptQueue before = prompts_before(the, rate, pace, times);
     const double prompt = times.prompt + before.seconds;
     const double residence = prompt + result.itl * demand.decode_steps;
     Flow& flow = result.flow;
@@ -176,13 +195,24 @@ Steady arriving(const Case& the, double rate, const Load& load, const Steady& fu
     // The queue in front of the running set: nothing far from capacity, everything near it.
     const double places = std::max(1.0, most / size_of_a_place(the, full));
     const double uneven = ((load.poisson ? 1.0 : 0.0) + demand.decode_variation * demand.decode_variation) / 2.0;
-    // What is left of a step under way; of those that compute prompts it is counted with the prompts.
-    const double inside = std::max(0.0, flow.busy - before.load) * times.met / 2.0 + prompt;
-    result.wait = uneven * wait_for_a_place(rate / full.capacity, places, residence);
+    // What is left of the step under way.
+    const double rest = std::max(0.0, flow.busy - before.load) * times.met / 2.0;
+    Line line = wait_for_a_place(rate / full.capacity, places, residence);
     // To follow a pipeline for every number inside would take too long.
-    if (result.wait > worth_a_chain * inside && places < longest_chain && the.replica.pipeline_stages == 1)
-        result.wait = uneven * wait_in_line(the, rate, result.running, full, most);
-    result.ttft = the.policy.host_seconds_request + result.wait + inside;
+    if (uneven * line.seconds > worth_a_chain * (rest + prompt) && places < longest_chain &&
+        the.replica.pipeline_stages == 1)
+        line = wait_in_line(the, rate, result.running, full, most);
+    result.wait = uneven * line.seconds;
+    if (!load.poisson) line.chance = 0.0;
+    // Who waits for a place gets it when a step ends, and as many prompts begin as requests end.
+    if (the.replica.pipeline_stages == 1) {
+        const double each = std::max(0.0, the.times.full_step(pace) - the.times.empty_step(pace)) / pace.room;
+        const double prompts = std::min(rate * demand.fresh * each, most_load);
+        result.itl += (1.0 - line.chance) * longer_for_writers(times, prompts, demand.decode_steps);
+        result.running = rate * (prompt + result.itl * demand.decode_steps);
+    }
+    result.ttft = the.policy.host_seconds_request + std::max(result.wait, line.chance * rest) +
+                  (1.0 - line.chance) * (rest + before.seconds) + times.prompt;
     return result;
 }
 

@@ -34,6 +34,7 @@ void add(Times& sum, double weight, const Times& part) {
     sum.interval += weight * part.interval;
     sum.met += weight * part.met;
     sum.prompt += weight * part.prompt;
+    sum.left += weight * part.left;
     sum.flops += weight * part.flops;
     sum.memory_bytes += weight * part.memory_bytes;
 }
@@ -95,6 +96,7 @@ std::pair<Times, Pace> StepTimes::in_line(const Pace& asked) {
     return {{.interval = flow.interval,
              .met = flow.interval,
              .prompt = flow.prompt,
+             .left = 0.0,
              .flops = flow.flops,
              .memory_bytes = flow.memory_bytes},
             pace};
@@ -187,6 +189,7 @@ Times StepTimes::at_random(const Pace& pace) {
         for (std::size_t i = 0; i < costs.size(); ++i) add_step(result, chain.level[i], costs[i], interval(costs[i]));
     }
     if (result.interval > 0.0) result.met /= result.interval;
+    result.left = chain.left;
     const double crowd = pace.clock > 0.0 ? result.met / result.interval : 1.0;
     result.prompt = slower * prompt_seconds(pace, crowd * pace.arrivals * pace.fresh);
     result.interval *= slower;

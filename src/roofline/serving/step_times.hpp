@@ -16,6 +16,7 @@ struct Times {
     double interval = 0.0;  // from one step to the next
     double met = 0.0;       // the step that somebody meets who comes at any time: long ones are met more often
     double prompt = 0.0;    // that the steps of a prompt take, mean over requests
+    double left = 0.0;      // prompt tokens that the step which somebody meets has no room for
     double flops = 0.0;
     double memory_bytes = 0.0;
 };
@@ -26,8 +27,9 @@ class StepTimes {
         : replica_(replica), policy_(policy), demand_(demand), stages_(replica.pipeline_stages) {}
 
     Times of(const Pace& pace);
-    /// Seconds of a step with all the prompt tokens that its budget has room for.
+    /// Seconds of a step with all the prompt tokens that its budget has room for, and of one with none.
     double full_step(const Pace& pace) { return interval(price(pace, pace.room)); }
+    double empty_step(const Pace& pace) { return interval(price(pace, 0.0)); }
     /// A pipeline in which as many come as go is followed step by step.
     bool followed(const Pace& pace) const { return stages_ > 1.0 && pace.slots > 0.0; }
     /// Its times, and the pace that is kept when steps wait for each other.

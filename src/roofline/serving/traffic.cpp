@@ -8,6 +8,12 @@ namespace {
 
 constexpr double near_capacity = 0.85;
 constexpr double many_requests = 20000.0;
+constexpr double few_requests = 2000.0;
+
+// What a simulation takes on a usual core: of a step, of a sequence in it, and what may be spent unasked.
+constexpr double seconds_of_a_step = 3e-6;
+constexpr double seconds_of_a_writer = 4e-8;
+constexpr double seconds_unasked = 0.5;
 
 Load of_one_replica(const Load& load, double replicas) {
     Load one = load;
@@ -137,6 +143,9 @@ Result<Answer> answer(const predict::Scenario& scenario, const Traffic& traffic)
         if (use > near_capacity && !result.simulated)
             result.assumptions.emplace_back(
                 "so near to capacity the wait for a place is a rough mean: --simulate follows the queue");
+        if (use > near_capacity && result.simulated)
+            result.assumptions.emplace_back(
+                "so near to capacity the wait above is a rough mean; the simulated one follows the queue");
         if (use > near_capacity && result.simulated && traffic.sampling.requests < many_requests)
             result.assumptions.emplace_back(
                 "so near to capacity queues come and go slowly: --requests 50000 or more gives a steady mean");
@@ -153,6 +162,17 @@ Result<Answer> answer(const predict::Scenario& scenario, const Traffic& traffic)
         result.assumptions.emplace_back(
             "all requests are alike; --prompts lognormal:1024,0.5 and the like spread them");
     return result;
+}
+
+double worth_simulating(const Traffic& traffic, const Answer& answer) {
+    const Steady& found = answer.expected;
+    if (traffic.load.kind != Load::Kind::rate || traffic.prefill_replicas > 0.0 || answer.simulated || found.overloaded)
+        return 0.0;
+    if (traffic.load.value / answer.replicas <= near_capacity * found.capacity) return 0.0;
+    const double steps = 1.0 + (found.itl > 0.0 ? (found.request - found.ttft) / found.itl : 0.0);
+    const double each = steps * (seconds_of_a_writer + seconds_of_a_step / std::max(found.running, 1.0));
+    const double requests = std::min(many_requests, std::floor(seconds_unasked / each));
+    return requests < few_requests ? 0.0 : requests;
 }
 
 }  // namespace roofline::serving

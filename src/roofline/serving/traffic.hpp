@@ -39,4 +39,8 @@ struct Answer {
 
 Result<Answer> answer(const predict::Scenario& scenario, const Traffic& traffic);
 
+/// S9: requests to simulate where the closed form is a rough mean: near capacity, unless that would take seconds. 0:
+/// none.
+double worth_simulating(const Traffic& traffic, const Answer& answer);
+
 }  // namespace roofline::serving
