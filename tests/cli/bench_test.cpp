@@ -111,6 +111,52 @@ TEST(Bench, AModelOfAnotherKindIsRunOperatorByOperator) {
     EXPECT_NE(answer.out.find("a whole step needs a Llama-like model"), std::string::npos);
 }
 
+TEST(Bench, WhereNothingOfWhatWasAskedForRunsItEndsWithFour) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    // 256 bytes a token and sequence in the cache: terabytes, which no machine of today has free.
+    const Answer large = run({"bench", model, "--threads", "1", "--only", "steps", "--batch", "1000000", "--context",
+                              "100000", "--backend", "own"});
+    EXPECT_EQ(large.exit_code, 4) << large.err;
+    EXPECT_EQ(large.out, "");
+    EXPECT_NE(large.err.find("nothing of what was asked for could be run (whole step: "), std::string::npos)
+        << large.err;
+    const Answer other = run({"bench", "gpt2", "--threads", "1", "--only", "steps", "--backend", "own"});
+    EXPECT_EQ(other.exit_code, 4) << other.err;
+    EXPECT_NE(other.err.find("a whole step needs a Llama-like model"), std::string::npos) << other.err;
+}
+
+TEST(Bench, StoppedInTheMiddleItWritesNothing) {
+    const TemporaryFolder folder;
+    const TemporaryFolder results;
+    const std::string model = folder.write("toy/config.json", toy);
+    const Answer answer = run({"bench", model, "--threads", "1", "--seconds", "30", "-o", results.path("report.json"),
+                               "--format", "json", "--plot", results.path("report.svg")},
+                              {}, nullptr, 700'000);
+    EXPECT_EQ(answer.exit_code, 130) << answer.err;
+    EXPECT_EQ(answer.out, "");
+    EXPECT_TRUE(results.is_empty());
+}
+
+TEST(Bench, AFileThatCannotBeWrittenIsNamedBeforeAnythingIsRun) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    const std::string nowhere = folder.path("none/report.json");
+    const Answer answer = run({"bench", model, "--threads", "1", "--seconds", "60", "-o", nowhere});
+    EXPECT_EQ(answer.exit_code, 2);
+    EXPECT_NE(answer.err.find(nowhere + ": cannot be written: No such file or directory"), std::string::npos)
+        << answer.err;
+}
+
+TEST(Synth, StoppedInTheMiddleItLeavesNothing) {
+    const TemporaryFolder folder;
+    const Answer answer =
+        run({"models", "synth", "llama-3.1-8b", "-o", folder.path("large.gguf")}, {}, nullptr, 300'000);
+    // Where the disk has no 16 GB left it is refused at once.
+    EXPECT_EQ(answer.exit_code, answer.err.find("and the disk has") == std::string::npos ? 130 : 2) << answer.err;
+    EXPECT_TRUE(folder.is_empty());
+}
+
 TEST(Synth, WritesAFileThatPredictReads) {
     const TemporaryFolder folder;
     const std::string model = folder.write("toy/config.json", toy);

@@ -1,10 +1,6 @@
 // roofline measure as a user runs it: little time and one thread, because only what comes out matters, not how fast it
 // is.
-#include <csignal>
 #include <filesystem>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -80,27 +76,37 @@ TEST(Measure, WrongOptionsAreRefusedBeforeAnythingIsMeasured) {
 
 TEST(Measure, StoppedInTheMiddleItWritesNothing) {
     const TemporaryFolder folder;
-    const std::string variable = "XDG_CONFIG_HOME=" + folder.path();
-    const std::string file = folder.path("mine.json");
-    std::vector<std::string> words = {ROOFLINE_BINARY, "measure", "-o", file, "--seconds", "60s", "--threads", "1"};
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    std::string own = variable;
-    std::vector<char*> environment = {own.data(), nullptr};
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    pid_t child = 0;
-    ASSERT_EQ(::posix_spawn(&child, words[0].c_str(), &actions, nullptr, arguments.data(), environment.data()), 0);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::usleep(700'000);
-    ASSERT_EQ(::kill(child, SIGINT), 0);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFEXITED(status));
-    EXPECT_EQ(WEXITSTATUS(status), 130);
+    const Answer answer = run({"measure", "-o", folder.path("mine.json"), "--seconds", "60s", "--threads", "1"},
+                              {{"XDG_CONFIG_HOME", folder.path()}}, nullptr, 700'000);
+    EXPECT_EQ(answer.exit_code, 130) << answer.err;
+    EXPECT_EQ(answer.out, "");
     EXPECT_TRUE(folder.is_empty());
+}
+
+// Ten minutes of measuring would not end within the time a test has.
+TEST(Measure, AFileThatCannotBeWrittenIsNamedBeforeAnythingIsMeasured) {
+    const TemporaryFolder folder;
+    const Arguments long_run = {"measure", "--seconds", "600s", "--threads", "1", "--no-keep"};
+    const auto with = [&](const char* option, const std::string& file) {
+        Arguments arguments = long_run;
+        arguments.insert(arguments.end(), {option, file});
+        return arguments;
+    };
+    const std::string nowhere = folder.path("none/mine.json");
+    expect_refused(with("-o", nowhere), nowhere + ": cannot be written: No such file or directory");
+    expect_refused(with("-o", folder.path()), "is a folder, expected a file name");
+    const std::string picture = folder.path("none/mine.svg");
+    expect_refused(with("--plot", picture), picture + ": cannot be written: No such file or directory");
+    EXPECT_TRUE(folder.is_empty());
+}
+
+TEST(Measure, WhereNothingCanBeKeptTheFiguresAreThere) {
+    const TemporaryFolder folder;
+    const std::string in_the_way = folder.write("file", "not a folder");
+    const Answer answer = run(quickly({}), {{"XDG_CONFIG_HOME", in_the_way}});
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("memory.read"), std::string::npos) << answer.out;
+    EXPECT_NE(answer.err.find("not kept as `this`"), std::string::npos) << answer.err;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Runs the program as a user does, without a shell between, and keeps what it said.
 #pragma once
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
@@ -76,9 +77,9 @@ inline std::string content_of(std::FILE* file) {
     return text;
 }
 
-// `out_file`: where its stdout goes instead of into the answer.
+// `out_file`: where its stdout goes instead of into the answer. `interrupt_after`: microseconds until Ctrl-C; 0: none.
 inline Answer run(const std::vector<std::string>& arguments, const Environment& changes = {},
-                  const char* out_file = nullptr) {
+                  const char* out_file = nullptr, useconds_t interrupt_after = 0) {
     std::vector<std::string> words = {ROOFLINE_BINARY};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<std::string> variables;
@@ -119,7 +120,13 @@ inline Answer run(const std::vector<std::string>& arguments, const Environment& 
     int status = 0;
     if (error != 0) {
         ADD_FAILURE() << words[0] << " cannot be run";
-    } else if (::waitpid(child, &status, 0) == child) {
+        return answer;
+    }
+    if (interrupt_after > 0) {
+        ::usleep(interrupt_after);
+        ::kill(child, SIGINT);
+    }
+    if (::waitpid(child, &status, 0) == child) {
         answer.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
     answer.out = content_of(out);

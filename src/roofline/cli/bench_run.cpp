@@ -252,6 +252,28 @@ void run_whole_step(Place& place, StageRun& stage, const predict::Scenario& scen
     stage.steps.push_back(bench::run_step(**model, work, pace));
 }
 
+/// Why there is no time of anything, where that is so: the first reason given.
+std::optional<std::string> nothing_ran(const std::vector<StageRun>& stages) {
+    std::optional<std::string> why;
+    const auto because = [&](const std::string& what, const std::string& problem) {
+        if (!why && !problem.empty()) why = fmt::format("{}: {}", what, problem);
+    };
+    for (const StageRun& stage : stages) {
+        for (const auto& step : stage.steps) {
+            if (step.problem.empty()) return {};
+            because("whole step", step.problem);
+        }
+        because("whole step", stage.no_step);
+        for (const auto& outcomes : stage.outcomes) {
+            for (const Outcome& outcome : outcomes) {
+                if (outcome.problem.empty()) return {};
+                because(outcome.task, outcome.problem);
+            }
+        }
+    }
+    return why;
+}
+
 }  // namespace
 
 std::string processor_name() {
@@ -385,6 +407,10 @@ Result<Run> run_bench(const BenchOptions& options) {
             run.account.model = scenario->model_name;
             run.account.title = fmt::format("{} on {}", scenario->model_name, place.title);
         }
+    }
+    if (const auto why = nothing_ran(run.stages)) {
+        return not_here_problem(
+            fmt::format("{}: nothing of what was asked for could be run ({})", run.account.title, *why));
     }
     run.account.device = *roofs;
     bool unsteady = false;

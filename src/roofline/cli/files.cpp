@@ -70,11 +70,35 @@ Result<std::string> read_text(const std::string& path, std::size_t largest) {
     }
 }
 
-Result<void> write_whole(const std::string& path, std::string_view text) {
+namespace {
+
+struct Beside {
+    std::string name;
+    std::FILE* file;
+};
+
+Result<Beside> open_beside(const std::string& path) {
     if (is_folder(path)) return fail(fmt::format("{}: is a folder, expected a file name", path));
-    const std::string temporary = fmt::format("{}.{}.part", path, ::getpid());
+    std::string temporary = fmt::format("{}.{}.part", path, ::getpid());
     std::FILE* file = std::fopen(temporary.c_str(), "wbx");
     if (file == nullptr) return system_problem(path, "cannot be written");
+    return Beside{std::move(temporary), file};
+}
+
+}  // namespace
+
+Result<void> can_be_written(const std::string& path) {
+    const auto beside = open_beside(path);
+    if (!beside) return std::unexpected(beside.error());
+    std::fclose(beside->file);
+    ::unlink(beside->name.c_str());
+    return {};
+}
+
+Result<void> write_whole(const std::string& path, std::string_view text) {
+    const auto beside = open_beside(path);
+    if (!beside) return std::unexpected(beside.error());
+    const auto& [temporary, file] = *beside;
     const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
     const bool closed = std::fclose(file) == 0;
     if (!written || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {

@@ -31,6 +31,9 @@ class MappedFile {
 
 Result<std::string> read_text(const std::string& path, std::size_t largest = 64U << 20U);
 
+/// Whether `write_whole` could write there: whoever works for long finds out before. Nothing is left behind.
+Result<void> can_be_written(const std::string& path);
+
 /// To a file beside it first, then renamed: a reader never sees half of it.
 Result<void> write_whole(const std::string& path, std::string_view text);
 

@@ -30,6 +30,11 @@ void OutputOptions::add_to(CLI::App& app, std::initializer_list<std::string> for
         });
 }
 
+Result<void> OutputOptions::check() const {
+    if (file.empty()) return {};
+    return can_be_written(file);
+}
+
 Result<void> OutputOptions::write(std::string_view text) const {
     if (!file.empty()) return write_whole(file, text);
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)

@@ -27,6 +27,8 @@ struct OutputOptions {
     std::string file;
 
     void add_to(CLI::App& app, std::initializer_list<std::string> formats);
+    /// Before long work: whether the file can be written.
+    Result<void> check() const;
     /// To the file, or to stdout.
     Result<void> write(std::string_view text) const;
 };

@@ -18,7 +18,7 @@ void PlotOptions::add_to(CLI::App& app) {
 Result<void> PlotOptions::check(std::string_view option) const {
     if (file.empty()) return {};
     for (const char* ending : {".svg", ".png", ".pdf", ".html"}) {
-        if (file.ends_with(ending)) return {};
+        if (file.ends_with(ending)) return can_be_written(file);
     }
     return fail(fmt::format("{}: found \"{}\", expected a name that ends in .svg, .png, .pdf or .html", option,
                             io::printable(file)));

@@ -23,6 +23,7 @@ struct Options {
 
 Result<int> run(const Options& options, const std::string& command) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
+    if (auto good = options.output.check(); !good) return std::unexpected(good.error());
     if (options.bench.model.empty() && options.bench.engine.empty())
         return fail("no MODEL was named (`roofline models` lists the built-in ones)");
     const auto found = options.bench.engine.empty() ? run_bench(options.bench) : run_engine(options.bench);

@@ -211,6 +211,7 @@ Result<measure::Measured> measured_device(const Options& options) {
 
 Result<int> run(const Options& options, const std::string& command) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
+    if (auto good = options.output.check(); !good) return std::unexpected(good.error());
     const auto measured = measured_device(options);
     if (interrupted()) {
         fmt::print(stderr, "roofline: stopped; nothing was written\n");
