@@ -47,6 +47,12 @@ class Measurement {
         team_ = &team;
         threads_ = team.size();
         if (threads_ < processors_.size()) {
+            if (options_.threads > 0) {  // a number that was asked for is kept or refused
+                return std::unexpected(
+                    Problem{fmt::format("only {} of {} threads could be started: --threads {} asks for fewer", threads_,
+                                        processors_.size(), threads_),
+                            true});
+            }
             note(fmt::format("only {} of {} threads could be started: a limit of the system", threads_,
                              processors_.size()));
         }

@@ -288,7 +288,9 @@ Machine this_machine() {
     const std::string cpuinfo = read_file("/proc/cpuinfo");
     machine.cpu = cpu_name(cpuinfo);
     machine.vendor = cpu_vendor(cpuinfo);
-    machine.virtual_machine = std::string_view(field(cpuinfo, "flags")).find("hypervisor") != std::string_view::npos;
+    // x86 says so among its flags; elsewhere the board is called virtual.
+    machine.virtual_machine = std::string_view(field(cpuinfo, "flags")).find("hypervisor") != std::string_view::npos ||
+                              read_file("/proc/device-tree/compatible").find("dummy-virt") != std::string::npos;
     machine.processors = allowed_processors();
     const auto xml = hwloc_xml();
     if (auto topology = xml ? read_topology(*xml, machine.processors) : std::nullopt) {
