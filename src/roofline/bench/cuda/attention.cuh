@@ -43,7 +43,8 @@ struct DecodeVariant {
     int unit;  // keys a block takes at a time
     int shared_bytes;
     void (*kernel)(Attention);
-    bool hopper = false;  // needs bulk copies
+    bool hopper = false;   // needs bulk copies
+    bool cluster = false;  // a head's splits are a cluster
 };
 
 /// The variants for a head dimension, a group (query heads a kv head) and a format of the cache; none where

@@ -60,12 +60,12 @@ __global__ __launch_bounds__(Warps * 32) void decode_kernel(Attention a) {
         state.template take<Steps>(loaded, end - first, to_exponent);
     }
     extern __shared__ __align__(128) float shared[];
-    state.template end<Warps>(a, shared);
+    state.template end<Warps, false>(a, shared);
 }
 
 /// The same for Hopper: each warp has a ring of its own in shared memory that bulk copies fill, 8 Steps keys and their
 /// values a stage, and waits for no other warp.
-template <class Cache, int Dimension, int Heads, int Warps, int Steps, int Stages>
+template <class Cache, int Dimension, int Heads, int Warps, int Steps, int Stages, bool Cluster>
 __global__ __launch_bounds__(Warps * 32) void bulk_decode_kernel(Attention a) {
 #if __CUDA_ARCH__ >= 900
     using Warp = DecodeWarp<Cache, Dimension, Heads>;
@@ -137,7 +137,7 @@ __global__ __launch_bounds__(Warps * 32) void bulk_decode_kernel(Attention a) {
         if (++stage == Stages) stage = 0, parity ^= 1;
     }
     __syncthreads();  // the rings are free for the end
-    state.template end<Warps>(a, shared);
+    state.template end<Warps, Cluster>(a, shared);
 #endif
 }
 
@@ -147,15 +147,19 @@ DecodeVariant variant(const char* name) {
             &decode_kernel<Cache, Dimension, Heads, Warps, Steps>};
 }
 
-template <class Cache, int Dimension, int Heads, int Warps, int Steps, int Stages>
+template <class Cache, int Dimension, int Heads, int Warps, int Steps, int Stages, bool Cluster = false>
 DecodeVariant bulk_variant(const char* name) {
     using Warp = DecodeWarp<Cache, Dimension, Heads>;
     constexpr int ring = Warps * Stages * (2 * 8 * Steps * Warp::row_bytes + 8);
     constexpr int shared = std::max(ring, Warp::shared_bytes(Warps));
     static_assert(shared <= 227 * 1024);
-    return {
-        name, Warps * 32, Warps * 8 * Steps, shared, &bulk_decode_kernel<Cache, Dimension, Heads, Warps, Steps, Stages>,
-        true};
+    return {name,
+            Warps * 32,
+            Warps * 8 * Steps,
+            shared,
+            &bulk_decode_kernel<Cache, Dimension, Heads, Warps, Steps, Stages, Cluster>,
+            true,
+            Cluster};
 }
 
 /// Compiled for an older architecture, the kernels with bulk copies are empty.
@@ -176,6 +180,8 @@ std::vector<DecodeVariant> bf16_variants() {
         variant<Bf16, Dimension, Heads, 8, 1>("8 warps, 8 keys"),
         bulk_variant<Bf16, Dimension, Heads, 8, steps, 3>("bulk, 8 warps, 3 x 4 KiB"),
         bulk_variant<Bf16, Dimension, Heads, 4, steps, 3>("bulk, 4 warps, 3 x 4 KiB"),
+        bulk_variant<Bf16, Dimension, Heads, 8, steps, 3, true>("bulk, clusters, 8 warps, 3 x 4 KiB"),
+        bulk_variant<Bf16, Dimension, Heads, 4, steps, 3, true>("bulk, clusters, 4 warps, 3 x 4 KiB"),
     };
     if constexpr (Heads == 1 && Dimension <= 128) {
         all.push_back(bulk_variant<Bf16, Dimension, Heads, 8, steps / 2, 6>("bulk, 8 warps, 6 x 2 KiB"));
@@ -191,9 +197,12 @@ std::vector<DecodeVariant> fp8_variants() {
         variant<Fp8, Dimension, Heads, 8, 1>("8 warps, 8 keys"),
         bulk_variant<Fp8Cache, Dimension, Heads, 4, 4, 3>("bulk, 4 warps, 3 x 32 keys"),
         bulk_variant<Fp8Cache, Dimension, Heads, 8, 2, 3>("bulk, 8 warps, 3 x 16 keys"),
+        bulk_variant<Fp8Cache, Dimension, Heads, 4, 4, 3, true>("bulk, clusters, 4 warps, 3 x 32 keys"),
+        bulk_variant<Fp8Cache, Dimension, Heads, 8, 2, 3, true>("bulk, clusters, 8 warps, 3 x 16 keys"),
     };
     if constexpr (Dimension <= 128) {
         all.push_back(bulk_variant<Fp8Cache, Dimension, Heads, 8, 4, 3>("bulk, 8 warps, 3 x 32 keys"));
+        all.push_back(bulk_variant<Fp8Cache, Dimension, Heads, 8, 4, 3, true>("bulk, clusters, 8 warps, 3 x 32 keys"));
         all.push_back(bulk_variant<Fp8Cache, Dimension, Heads, 8, 4, 2>("bulk, 8 warps, 2 x 32 keys"));
         all.push_back(bulk_variant<Fp8Cache, Dimension, Heads, 8, 2, 5>("bulk, 8 warps, 5 x 16 keys"));
     }
@@ -213,6 +222,26 @@ std::vector<DecodeVariant> decode_variants(int head_dim, int group, Format cache
     return {};
 }
 
+namespace {
+
+/// Clusters of so many blocks that run at the same time.
+int clusters_at_once(const DecodeVariant& chosen, int splits) {
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {static_cast<unsigned>(splits), 1, 1};
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(splits), 65535);
+    config.blockDim = dim3(static_cast<unsigned>(chosen.threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(chosen.shared_bytes);
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    int clusters = 0;
+    must(cudaOccupancyMaxActiveClusters(&clusters, chosen.kernel, &config), "occupancy of clusters");
+    return clusters;
+}
+
+}  // namespace
+
 void split(Attention& attention, const DecodeVariant& chosen) {
     int device = 0;
     int multiprocessors = 1;
@@ -231,8 +260,10 @@ void split(Attention& attention, const DecodeVariant& chosen) {
     // A split costs the time of its keys, and a little to begin and to end (as long as about one unit of keys takes).
     double least = 0.0;
     int best = 1;
-    for (int splits = 1; splits <= std::min(units, most_splits); ++splits) {
-        const int rounds = (heads * splits + slots - 1) / slots;
+    for (int splits = 1; splits <= std::min(units, chosen.cluster ? most_in_cluster : most_splits); ++splits) {
+        const int together = chosen.cluster ? splits * clusters_at_once(chosen, splits) : slots;  // blocks
+        if (together == 0) continue;
+        const int rounds = (heads * splits + together - 1) / together;
         const double cost = rounds * ((units + splits - 1) / splits + 1.0);
         if (splits == 1 || cost < least) least = cost, best = splits;
     }
@@ -253,8 +284,8 @@ std::size_t ticket_bytes(const Attention& attention) {
 void launch(const DecodeVariant& variant, const Attention& attention, bool overlap, cudaStream_t stream) {
     const dim3 blocks(static_cast<unsigned>(attention.splits),
                       static_cast<unsigned>(attention.batch * attention.kv_heads));
-    start(variant.kernel, blocks, variant.threads, static_cast<std::size_t>(variant.shared_bytes), overlap, stream,
-          attention);
+    start_clusters(variant.kernel, blocks, variant.cluster ? attention.splits : 1, variant.threads,
+                   static_cast<std::size_t>(variant.shared_bytes), overlap, stream, attention);
 }
 
 }  // namespace roofline::cuda::kernels

@@ -7,10 +7,12 @@
 #include <cuda_bf16.h>
 
 #include "roofline/bench/cuda/attention.cuh"
+#include "roofline/bench/cuda/cluster.cuh"
 
 namespace roofline::cuda::kernels {
 
 constexpr int most_splits = 96;
+constexpr int most_in_cluster = 8;  // blocks, on any device that has clusters
 
 constexpr float log2_e = 1.4426950408889634f;
 constexpr float nothing = -1e30f;  // a score that is no key's: finite, so that differences of two are numbers
@@ -46,22 +48,25 @@ struct DecodeState {
     template <int Steps>
     __device__ void weigh(float (&scores)[Steps][2], int tile, int inside, float to_exponent) {
         const int corner = static_cast<int>(threadIdx.x) % 4;
-        float best = nothing;
+        if (inside < 8 * Steps) {  // the last keys
 #pragma unroll
-        for (int step = 0; step < Steps; ++step) {
+            for (int step = 0; step < Steps; ++step) {
 #pragma unroll
-            for (int which = 0; which < 2; ++which) {
-                const bool counts = 8 * step + 2 * corner + which < inside;
-                scores[step][which] = counts ? scores[step][which] * to_exponent : nothing;
-                best = fmaxf(best, scores[step][which]);
+                for (int which = 0; which < 2; ++which) {
+                    if (8 * step + 2 * corner + which >= inside) scores[step][which] = __int_as_float(0xFF800000);
+                }
             }
         }
+        float best = nothing;
+#pragma unroll
+        for (int step = 0; step < Steps; ++step) best = fmaxf(best, fmaxf(scores[step][0], scores[step][1]));
         best = fmaxf(best, __shfl_xor_sync(~0u, best, 1));
         best = fmaxf(best, __shfl_xor_sync(~0u, best, 2));
+        best *= to_exponent;
         // Sums are kept relative to the highest score so far; it rarely rises after the first keys.
         if (__any_sync(~0u, best > highest[tile])) {
             const float raised = fmaxf(best, highest[tile]);
-            const float factor = exp2f(highest[tile] - raised);
+            const float factor = power(highest[tile] - raised);
             highest[tile] = raised;
             total[tile] *= factor;
             const float even = __shfl_sync(~0u, factor, 8 * corner);
@@ -78,8 +83,7 @@ struct DecodeState {
         for (int step = 0; step < Steps; ++step) {
 #pragma unroll
             for (int which = 0; which < 2; ++which) {
-                const bool counts = 8 * step + 2 * corner + which < inside;
-                scores[step][which] = counts ? exp2f(scores[step][which] - highest[tile]) : 0.0f;
+                scores[step][which] = power(fmaf(scores[step][which], to_exponent, -highest[tile]));
             }
         }
     }
@@ -88,12 +92,13 @@ struct DecodeState {
 
     /// Shared memory that `end` needs.
     static constexpr int shared_bytes(int warps) {
-        return warps * 8 * Heads * (pitch + 2) * static_cast<int>(sizeof(float));
+        return (warps * 8 * Heads * (pitch + 2) + 8 * Heads * (Dimension + 4)) * static_cast<int>(sizeof(float));
     }
 
     /// Puts the warps' results together, and at last those of the splits. `shared` is free for use by all warps. Four
-    /// dimensions at a time: what is waited for here, nothing else hides.
-    template <int Warps>
+    /// dimensions at a time: what is waited for here, nothing else hides. The splits of a head meet by way of the L2,
+    /// or where they are a cluster in each other's shared memory, which saves a trip or two.
+    template <int Warps, bool Cluster>
     __device__ void end(const Attention& a, float* shared) const {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -106,6 +111,8 @@ struct DecodeState {
         float* sums = shared;                               // [Warps][8 Heads][pitch]
         float* peaks = shared + Warps * 8 * Heads * pitch;  // [Warps][8 Heads]
         float* totals = peaks + Warps * 8 * Heads;
+        auto* block_sums = reinterpret_cast<float4*>(totals + Warps * 8 * Heads);  // [group][dimension]
+        auto* block_statistics = reinterpret_cast<float2*>(block_sums + 8 * Heads * Dimension / 4);  // [group]
 #pragma unroll
         for (int tile = 0; tile < Heads; ++tile) {
             float sum = total[tile];
@@ -165,6 +172,9 @@ struct DecodeState {
             }
             if (a.splits == 1) {
                 write(i, sum, a.value_scale / weight);
+            } else if constexpr (Cluster) {
+                block_sums[i] = sum;
+                if (four == 0) block_statistics[head] = make_float2(peak, weight);
             } else {
                 const int part = head * a.splits + static_cast<int>(blockIdx.x);
                 parts[static_cast<std::size_t>(part) * (Dimension / 4) + four] = sum;
@@ -172,6 +182,36 @@ struct DecodeState {
             }
         }
         if (a.splits == 1) return;
+        if constexpr (Cluster) {
+            // Each block puts a share of the heads and dimensions together, and stays until all have read.
+            cluster_sync();
+            const int share = (fours + a.splits - 1) / a.splits;
+            const int first = static_cast<int>(blockIdx.x) * share;
+            for (int i = first + static_cast<int>(threadIdx.x); i < min(first + share, fours); i += Warps * 32) {
+                const int head = i / (Dimension / 4);
+                float4 part[most_in_cluster];
+                float2 known[most_in_cluster];
+                float peak = nothing;
+#pragma unroll
+                for (int j = 0; j < most_in_cluster; ++j) {
+                    const int split = min(j, a.splits - 1);
+                    part[j] = cluster_read4(block_sums + i, split);
+                    known[j] = cluster_read2(block_statistics + head, split);
+                    peak = fmaxf(peak, known[j].x);
+                }
+                float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                float weight = 0.0f;
+#pragma unroll
+                for (int j = 0; j < most_in_cluster; ++j) {
+                    const float factor = j < a.splits ? exp2f(known[j].x - peak) : 0.0f;
+                    add(sum, factor, part[j]);
+                    weight += factor * known[j].y;
+                }
+                write(i, sum, a.value_scale / weight);
+            }
+            cluster_sync();
+            return;
+        }
 
         // The last block of a head's splits to arrive puts the parts together.
         __shared__ bool last;
@@ -220,6 +260,12 @@ struct DecodeState {
     }
 
   private:
+    /// 2^exponent to two units in the last place, by one instruction; 0 where that is tiny.
+    __device__ static float power(float exponent) {
+        float value;
+        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(exponent));
+        return value;
+    }
     __device__ static void add(float4& sum, float factor, const float4& other) {
         sum.x += factor * other.x;
         sum.y += factor * other.y;

@@ -20,20 +20,32 @@ inline bool overlap_possible() {
     return possible;
 }
 
+/// `cluster`: neighbouring blocks, in x, that run at the same time.
 template <class... Arguments>
-void start(void (*kernel)(Arguments...), dim3 blocks, int threads, std::size_t shared_bytes, bool overlap,
-           cudaStream_t stream, Arguments... arguments) {
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
+void start_clusters(void (*kernel)(Arguments...), dim3 blocks, int cluster, int threads, std::size_t shared_bytes,
+                    bool overlap, cudaStream_t stream, Arguments... arguments) {
+    cudaLaunchAttribute attributes[2] = {};
     cudaLaunchConfig_t config{};
     config.gridDim = blocks;
     config.blockDim = dim3(static_cast<unsigned>(threads));
     config.dynamicSmemBytes = shared_bytes;
     config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = overlap && overlap_possible() ? 1 : 0;
+    config.attrs = attributes;
+    if (overlap && overlap_possible()) {
+        attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (cluster > 1) {
+        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        attributes[config.numAttrs++].val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+    }
     must(cudaLaunchKernelEx(&config, kernel, arguments...), "kernel launch");
+}
+
+template <class... Arguments>
+void start(void (*kernel)(Arguments...), dim3 blocks, int threads, std::size_t shared_bytes, bool overlap,
+           cudaStream_t stream, Arguments... arguments) {
+    start_clusters(kernel, blocks, 1, threads, shared_bytes, overlap, stream, arguments...);
 }
 
 }  // namespace roofline::cuda::kernels
