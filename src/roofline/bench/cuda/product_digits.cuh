@@ -94,6 +94,21 @@ struct Int8Digits : DigitColumns, InOrder {
     }
 };
 
+/// (bits & mask) ^ turned, by one instruction: with both constants in registers, which the compiler does not do itself
+/// (an instruction has room for one constant, so it takes two).
+__device__ inline std::uint32_t masked_turned(std::uint32_t bits, std::uint32_t mask, std::uint32_t turned) {
+    std::uint32_t result;
+    asm("lop3.b32 %0, %1, %2, %3, 0x6A;" : "=r"(result) : "r"(bits), "r"(mask), "r"(turned));
+    return result;
+}
+
+/// A constant that the compiler takes for an unknown, and so keeps in a register.
+__device__ inline std::uint32_t in_register(std::uint32_t constant) {
+    std::uint32_t value;
+    asm volatile("mov.b32 %0, %1;" : "=r"(value) : "r"(constant));
+    return value;
+}
+
 /// A nibble in the upper half of a byte, its upper bit turned, is 16 (nibble - 8) in two's complement. Of each eight
 /// nibbles the even ones come first.
 struct Int4Digits : DigitColumns {
@@ -101,12 +116,14 @@ struct Int4Digits : DigitColumns {
     static constexpr int words = 8;
     static constexpr bool grouped = true;
     static constexpr float factor = 1.0f / 16.0f;
-    __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
+    std::uint32_t upper_half = in_register(0xF0F0F0F0u);
+    std::uint32_t upper_bit = in_register(0x80808080u);
+    __device__ void operands(const uint4& packed, std::uint32_t (&operand)[words]) const {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const std::uint32_t eight = word(packed, i);
-            operand[2 * i] = ((eight << 4) & 0xF0F0F0F0u) ^ 0x80808080u;
-            operand[2 * i + 1] = (eight & 0xF0F0F0F0u) ^ 0x80808080u;
+            operand[2 * i] = masked_turned(eight << 4, upper_half, upper_bit);
+            operand[2 * i + 1] = masked_turned(eight, upper_half, upper_bit);
         }
     }
     __device__ static constexpr int value_at(int byte) { return byte % 4 * 2 + byte / 4; }
@@ -227,9 +244,10 @@ __device__ void cut_activations(const Product& product, std::uint8_t* digits, fl
 
 #endif
 
-template <class Weights, int Columns, int Warps, int Segment, int Blocks, int Early>
+template <class Weights, int Columns, int Warps, int Segment, int Blocks, int Early, bool One>
 __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(Product product) {
 #if __CUDA_ARCH__ >= 900
+    if constexpr (One) product.m = 1;  // known to the compiler: addresses are then constants
     using Shape = DigitShape<Weights, Columns, Warps, Segment, Blocks>;
     extern __shared__ __align__(128) std::uint8_t shared[];
     const int stages = Shape::stages(product.m, product.k);
@@ -344,6 +362,7 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
     cut_activations<Shape, Weights, Warps>(product, digits, units, loaded);
     asm volatile("bar.sync 1, %0;" ::"n"(Warps * 32) : "memory");
 
+    const Weights unpack;
     const int quad = lane / 4;
     const int corner = lane % 4;
     // Columns beyond the activations are zero: they cost no bandwidth of shared memory and little power.
@@ -365,8 +384,8 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
         const std::uint32_t from = start + static_cast<std::uint32_t>(quad * Shape::pitch + within * 64 + corner * 16);
         std::uint32_t upper[Weights::words];
         std::uint32_t lower[Weights::words];
-        Weights::operands(shared_read(from), upper);
-        Weights::operands(shared_read(from + 8 * Shape::pitch), lower);
+        unpack.operands(shared_read(from), upper);
+        unpack.operands(shared_read(from + 8 * Shape::pitch), lower);
 #pragma unroll
         for (int t = 0; t < Columns; ++t) {
             uint4 other[Shape::loads];
@@ -461,15 +480,16 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
 #endif
 }
 
-template <class Weights, int Columns, int Warps, int Blocks, int Early>
+/// One: for one row of activations, and no more.
+template <class Weights, int Columns, int Warps, int Blocks, int Early, bool One = false>
 ProductVariant digit_variant(const char* name) {
     constexpr int segment = 2048;
     using Shape = DigitShape<Weights, Columns, Warps, segment, Blocks>;
     return {name,
-            Shape::activations,
+            One ? 1 : Shape::activations,
             Warps * 32 + 64,
             Shape::rows,
-            &digit_product_kernel<Weights, Columns, Warps, segment, Blocks, Early>,
+            &digit_product_kernel<Weights, Columns, Warps, segment, Blocks, Early, One>,
             Shape::bytes,
             Blocks,
             &Shape::takes};
