@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-Outcome run_task(const Clock& clock, const json& task, const std::string& backend, double seconds) {
+Outcome run_task(const Clock& clock, const json& task, const std::string& backend, const Effort& effort) {
     const std::string kind = text(task, "kind", "");
     if (kind == "gemm") {
         const Format weights = format_named(text(task, "weight_dtype", "bf16"));
@@ -22,7 +22,7 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
         return run(
             clock,
             ProductTask{whole(task, "m"), whole(task, "n"), whole(task, "k"), weights, activations == Format::fp8},
-            backend, seconds);
+            backend, effort);
     }
     if (kind == "attention") {
         const std::string stage = text(task, "stage", "decode");
@@ -31,17 +31,20 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
                    AttentionTask{stage == "prefill", whole(task, "batch"), whole(task, "query_heads"),
                                  whole(task, "kv_heads"), whole(task, "head_dim"), whole(task, "context", 0, 0),
                                  whole(task, "tokens", 1, 1), format_named(text(task, "kv_dtype", "bf16"))},
-                   backend, seconds);
+                   backend, effort);
     }
     return run(clock,
                SmallTask{kind, whole(task, "rows", 0, 0), whole(task, "width", 0, 0), whole(task, "heads", 0, 0),
                          whole(task, "kv_heads", 0, 0), whole(task, "head_dim", 0, 0)},
-               backend, seconds);
+               backend, effort.seconds);
 }
 
 json answer(const Outcome& outcome) {
     json tried = json::array();
-    for (const auto& [name, time] : outcome.tried) tried.push_back({{"variant", name}, {"time_s", time}});
+    for (const Tried& one : outcome.tried) {
+        tried.push_back({{"variant", one.name}, {"time_s", one.time}});
+        if (one.error) tried.back()["error"] = *one.error;
+    }
     return {{"time_s", outcome.timing.median},
             {"low_s", outcome.timing.low},
             {"high_s", outcome.timing.high},
@@ -67,14 +70,13 @@ std::string bench(const nlohmann::json& request, const Progress& progress) {
     try {
         take_device(request);
         const Clock clock;
-        const double seconds = request.value("seconds", 0.05);
+        const Effort effort{request.value("seconds", 0.05), request.value("check_all", false)};
         const json backends = request.value("backends", json::array({"own", "cublaslt"}));
         json plugins = json::array();
         for (const json& file : request.value("plugins", json::array())) {
             const roofline_cuda_kernel* kernel = load_foreign(file.get<std::string>());
-            plugins.push_back(
-                {{"name", kernel->name},
-                 {"description", kernel->description != nullptr ? kernel->description : kernel->name}});
+            plugins.push_back({{"name", kernel->name},
+                               {"description", kernel->description != nullptr ? kernel->description : kernel->name}});
         }
         json results = json::array();
         for (const json& task : request.at("tasks")) {
@@ -84,7 +86,7 @@ std::string bench(const nlohmann::json& request, const Progress& progress) {
                 if (progress) progress(name + " (" + backend + ")");
                 json result;
                 try {
-                    result = answer(run_task(clock, task, backend, seconds));
+                    result = answer(run_task(clock, task, backend, effort));
                 } catch (const Failure& failure) {
                     result = {{"problem", failure.text}};
                     // A fault of the device does not go away: no further task could run.

@@ -1,14 +1,15 @@
 // What the CUDA plugin asks of the kernels: operators one by one (`bench`), and whole steps of a model (`step`).
 //
 // bench   {"device": 0, "backends": ["own", "cublaslt", "cudnn"], "seconds": 0.05, "tasks": [TASK...],
-//          "plugins"?: [FILE...]}    libraries of others (include/roofline_cuda_kernel.h), backends by their names
+//          "plugins"?: [FILE...],    libraries of others (include/roofline_cuda_kernel.h), backends by their names
+//          "check_all"?: false}      look at the answer of every variant, not only at that of the fastest
 //   TASK  {"name", "kind": "gemm", "m", "n", "k", "weight_dtype", "activation_dtype"}       y[m,n] = x[m,k] W[n,k]^T
 //         {"name", "kind": "attention", "stage", "batch", "query_heads", "kv_heads", "head_dim", "context", "tokens",
 //          "kv_dtype"}
 //         {"name", "kind": "norm" | "add_norm" | "activation" | "rotary" | "kv_write" | "add" | "embedding",
 //          "rows", "width", "heads", "kv_heads", "head_dim"}
 //   ->    {"results": [{"name", "backend", "time_s", "low_s", "high_s", "flops", "bytes", "error", "tolerance",
-//                       "repetitions", "buffers", "variant", "tried": [{"variant", "time_s"}]}
+//                       "repetitions", "buffers", "variant", "tried": [{"variant", "time_s", "error"?}]}
 //                      or {"name", "backend", "problem"}],
 //          "plugins": [{"name", "description"}]}
 //

@@ -1,6 +1,6 @@
 // A program of its own for trying the kernels on a machine: runs the requests of a file, one JSON object a line, and
-// prints a line for each result (with --tried, for each variant too). Not part of the plugin; script/cuda_bench builds
-// it.
+// prints a line for each result (with --tried, for each variant too, whose answers are all looked at). Not part of the
+// plugin; script/cuda_bench builds it.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -27,8 +27,10 @@ void print_result(const json& result, bool tried) {
     if (!tried || !result.contains("tried")) return;
     for (const json& one : result["tried"]) {
         const double each = one.value("time_s", 0.0);
-        std::printf("    %-40s %9.2f us %6.3f TB/s\n", one.value("variant", "").c_str(), 1e6 * each,
+        std::printf("    %-40s %9.2f us %6.3f TB/s", one.value("variant", "").c_str(), 1e6 * each,
                     each > 0.0 ? 1e-12 * bytes / each : 0.0);
+        if (one.contains("error")) std::printf("  err %.1e", one.value("error", 0.0));
+        std::printf("\n");
     }
 }
 
@@ -61,11 +63,12 @@ int main(int count, char** arguments) {
     int problems = 0;
     for (std::string line; std::getline(requests, line);) {
         if (line.empty() || line[0] == '#') continue;
-        const json request = json::parse(line, nullptr, false);
+        json request = json::parse(line, nullptr, false);
         if (request.is_discarded()) {
             std::fprintf(stderr, "not JSON: %s\n", line.c_str());
             return 2;
         }
+        if (tried) request["check_all"] = true;
         const bool whole_step = request.value("do", "") == "step";
         const json answer =
             json::parse(whole_step ? roofline::cuda::step(request, {}) : roofline::cuda::bench(request, {}));

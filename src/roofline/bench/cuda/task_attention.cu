@@ -72,7 +72,7 @@ roofline_cuda_shape shape_of(const AttentionTask& task) {
 
 }  // namespace
 
-Outcome run(const Clock& clock, const AttentionTask& given, const std::string& backend, double seconds) {
+Outcome run(const Clock& clock, const AttentionTask& given, const std::string& backend, const Effort& effort) {
     const roofline_cuda_kernel* foreign = foreign_named(backend);
     if (foreign == nullptr && backend != "own" && backend != "cudnn") throw Failure{backend + " has no attention"};
     AttentionTask task = given;
@@ -178,17 +178,15 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
         names.push_back(std::string(variant.name) + ", " + std::to_string(divided.splits) + " splits");
     }
     std::vector<double> times;
-    const int best = fastest(clock, ways, outcome.buffers, std::min(seconds, 0.004), &times);
-    for (std::size_t i = 0; i < names.size(); ++i) outcome.tried.emplace_back(names[i], times[i]);
-    if (best < 0) throw Failure{"no variant of attention ran"};
-    const auto chosen = static_cast<std::size_t>(best);
-    outcome.variant = names[chosen];
-    must(cudaMemsetAsync(output.at(), 0xFF, output.bytes(), clock.stream()), "poison");
-    ways[chosen](outcome.buffers - 1);
-    clock.finish();
-    outcome.error = error_of(task, with_buffer(attention, outcome.buffers - 1));
-    accept(outcome);
-    outcome.timing = clock.captured(ways[chosen], outcome.buffers, seconds);
+    fastest(clock, ways, outcome.buffers, std::min(effort.seconds, 0.004), &times);
+    for (std::size_t i = 0; i < names.size(); ++i) outcome.tried.push_back({names[i], times[i], {}});
+    const std::size_t chosen = choose(outcome, effort.check_all, [&](std::size_t i) {
+        must(cudaMemsetAsync(output.at(), 0xFF, output.bytes(), clock.stream()), "poison");
+        ways[i](outcome.buffers - 1);
+        clock.finish();
+        return error_of(task, with_buffer(attention, outcome.buffers - 1));
+    });
+    outcome.timing = clock.captured(ways[chosen], outcome.buffers, effort.seconds);
     return outcome;
 }
 

@@ -127,7 +127,7 @@ double error_of(const ProductTask& task, const Operands& operands, int buffer, c
 
 }  // namespace
 
-Outcome run(const Clock& clock, const ProductTask& task, const std::string& backend, double seconds) {
+Outcome run(const Clock& clock, const ProductTask& task, const std::string& backend, const Effort& effort) {
     Outcome outcome;
     const double m = task.m;
     outcome.flops = 2.0 * m * task.n * task.k;
@@ -153,14 +153,12 @@ Outcome run(const Clock& clock, const ProductTask& task, const std::string& back
         made_for.push_back({backend, {}});
     }
     std::vector<double> times;
-    const int best = fastest(clock, ways, outcome.buffers, std::min(seconds, 0.004), &times);
-    for (std::size_t i = 0; i < times.size(); ++i) outcome.tried.emplace_back(made_for[i].name, times[i]);
-    if (best < 0) throw Failure{"no variant of this product ran"};
-    const auto chosen = static_cast<std::size_t>(best);
-    outcome.variant = made_for[chosen].name;
-    outcome.error = error_of(task, operands, outcome.buffers - 1, ways[chosen], clock);
-    accept(outcome);
-    outcome.timing = clock.captured(ways[chosen], outcome.buffers, seconds);
+    fastest(clock, ways, outcome.buffers, std::min(effort.seconds, 0.004), &times);
+    for (std::size_t i = 0; i < times.size(); ++i) outcome.tried.push_back({made_for[i].name, times[i], {}});
+    const std::size_t chosen = choose(outcome, effort.check_all, [&](std::size_t i) {
+        return error_of(task, operands, outcome.buffers - 1, ways[i], clock);
+    });
+    outcome.timing = clock.captured(ways[chosen], outcome.buffers, effort.seconds);
     return outcome;
 }
 

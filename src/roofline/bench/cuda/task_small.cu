@@ -53,6 +53,28 @@ void accept(const Outcome& outcome) {
     }
 }
 
+std::size_t choose(Outcome& outcome, bool check_all, const std::function<double(std::size_t)>& error_of) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < outcome.tried.size(); ++i) {
+        if (outcome.tried[i].time > 0.0) order.push_back(i);
+    }
+    if (order.empty()) throw Failure{"no variant ran"};
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return outcome.tried[a].time < outcome.tried[b].time; });
+    std::optional<std::size_t> right;
+    for (const std::size_t i : order) {
+        if (right && !check_all) break;
+        const double error = error_of(i);
+        outcome.tried[i].error = error;
+        if (!right && error <= outcome.tolerance) right = i;
+    }
+    const std::size_t chosen = right.value_or(order.front());
+    outcome.variant = outcome.tried[chosen].name;
+    outcome.error = *outcome.tried[chosen].error;
+    accept(outcome);
+    return chosen;
+}
+
 Outcome run(const Clock& clock, const SmallTask& task, const std::string& backend, double seconds) {
     if (backend != "own") throw Failure{backend + " has no " + task.kind};
     const bool by_heads = task.kind == "rotary" || task.kind == "kv_write";

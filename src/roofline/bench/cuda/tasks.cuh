@@ -2,8 +2,9 @@
 // wrong answer: a wrong kernel has no speed.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "roofline/bench/cuda/memory.cuh"
@@ -39,6 +40,13 @@ struct SmallTask {
     int head_dim = 0;
 };
 
+/// A way of doing a task.
+struct Tried {
+    std::string name;
+    double time = 0.0;            // 0: it could not run
+    std::optional<double> error;  // where its answer was looked at
+};
+
 struct Outcome {
     Timing timing;
     double flops = 0.0;
@@ -46,16 +54,25 @@ struct Outcome {
     double error = 0.0;
     double tolerance = 0.0;
     int buffers = 1;
-    std::string variant;                                // the one that was fastest
-    std::vector<std::pair<std::string, double>> tried;  // each variant and its time; 0 where it could not run
+    std::string variant;  // the fastest that is right
+    std::vector<Tried> tried;
+};
+
+/// How long the chosen way is timed, and whether the answers of the others are looked at too.
+struct Effort {
+    double seconds = 0.05;
+    bool check_all = false;
 };
 
 /// Backends: "own" and "cublaslt" for products, "own" and "cudnn" for attention, "own" for the rest.
-Outcome run(const Clock& clock, const ProductTask& task, const std::string& backend, double seconds);
-Outcome run(const Clock& clock, const AttentionTask& task, const std::string& backend, double seconds);
+Outcome run(const Clock& clock, const ProductTask& task, const std::string& backend, const Effort& effort);
+Outcome run(const Clock& clock, const AttentionTask& task, const std::string& backend, const Effort& effort);
 Outcome run(const Clock& clock, const SmallTask& task, const std::string& backend, double seconds);
 
 /// Throws where the error is over the tolerance.
 void accept(const Outcome& outcome);
+
+/// The fastest of the ways tried whose answer is right, by `error_of` their index. Throws where none is.
+std::size_t choose(Outcome& outcome, bool check_all, const std::function<double(std::size_t)>& error_of);
 
 }  // namespace roofline::cuda::kernels
