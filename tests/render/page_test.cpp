@@ -66,7 +66,13 @@ TEST(Page, ChartsFollowTheFirstLinesUnlessALongTableOrTheReportComesFirst) {
     EXPECT_TRUE(order(usual, "lead", "id=\"c\""));
     EXPECT_TRUE(order(usual, "id=\"c\"", "rest"));
     EXPECT_TRUE(order(write_page({.report = many, .charts = charts}), "id=\"c\"", "<td class=\"words\">row"));
-    EXPECT_TRUE(order(write_page({.report = few, .charts = charts, .report_first = true}), "rest", "id=\"c\""));
+    EXPECT_TRUE(order(write_page({.report = few, .more = charts}), "rest", "id=\"c\""));
+    // Charts of accounts wait for the end of the report where they are asked to; others do not.
+    const std::vector accounts = {chart::testing::sample_account()};
+    const std::string compared =
+        write_page({.report = few, .charts = charts, .accounts = accounts, .report_first = true});
+    EXPECT_TRUE(order(compared, "id=\"c\"", "rest"));
+    EXPECT_TRUE(order(compared, "rest", "class=\"zooms\""));
 }
 
 TEST(Page, ManyStagesAreATableAndNotAWallOfCards) {

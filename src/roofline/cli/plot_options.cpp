@@ -29,6 +29,7 @@ std::string Shown::page() const {
     return render::write_page({.title = drawn.title,
                                .report = report(),
                                .charts = drawn.charts,
+                               .more = drawn.more,
                                .accounts = drawn.accounts,
                                .look = drawn.look,
                                .command = command,
@@ -39,7 +40,8 @@ Result<void> PlotOptions::write(const Shown& shown) const {
     if (!asked()) return {};
     if (auto good = check(); !good) return good;
     if (file.ends_with(".html")) return write_whole(file, shown.page());
-    const Drawing drawn = shown.drawing();
+    Drawing drawn = shown.drawing();
+    drawn.charts.insert(drawn.charts.end(), drawn.more.begin(), drawn.more.end());
     const std::string svg = drawn.accounts.empty()
                                 ? render::chart::stacked(drawn.charts, drawn.title)
                                 : render::chart::find_account_chart(drawn.chart)->draw(drawn.accounts, drawn.look);

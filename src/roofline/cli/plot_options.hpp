@@ -25,10 +25,11 @@ struct Drawing {
     std::string title = {};  // of a page; empty: the first heading of its report
     std::vector<Account> accounts = {};
     std::vector<std::string> charts =
-        {};                          // SVG, for a page; in a picture, under each other where there are no accounts
-    std::string chart = "roofline";  // the one of the accounts that a picture shows; a page shows all of them
+        {};                              // SVG, for a page; in a picture, under each other where there are no accounts
+    std::vector<std::string> more = {};  // likewise; on a page after the report
+    std::string chart = "roofline";      // the one of the accounts that a picture shows; a page shows all of them
     render::chart::RooflineOptions look = {};
-    bool report_first = false;  // on a page
+    bool report_first = false;  // on a page: charts of accounts after the report
 };
 
 struct Shown {

@@ -1,6 +1,8 @@
 // roofline advise: what should I change, and what would each change really buy?
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "roofline/ask/advise_options.hpp"
 #include "roofline/cli/form.hpp"
 #include "roofline/cli/output.hpp"
@@ -24,7 +26,13 @@ Result<int> run(const Options& options, const std::string& command) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto advice = options.question.answer(this_machine());
     if (!advice) return std::unexpected(advice.error());
-    const Shown shown{command, [&] { return Drawing{.charts = {render::chart::advice_figure(*advice)}}; },
+    const Shown shown{command,
+                      [&] {
+                          return Drawing{.title = fmt::format("Advice for {} on {}", advice->scenario.model_name,
+                                                              advice->scenario.device.name),
+                                         .charts = render::chart::advice_charts(*advice),
+                                         .more = render::chart::move_charts(*advice)};
+                      },
                       [&] { return render::advise_markdown(*advice); }};
     const std::string& format = options.output.format;
     const std::string text = format == "json"   ? io::advice_text(*advice, {command, now_iso()})

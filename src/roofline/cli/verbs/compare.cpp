@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "roofline/analyze/format.hpp"
+#include "roofline/cli/compare_chart.hpp"
 #include "roofline/cli/compare_text.hpp"
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/load.hpp"
@@ -155,12 +156,10 @@ Result<int> run(const Options& options, const std::string& command) {
     for (Device& device : loaded.devices) loaded.accounts.push_back({device.title, "", device, "", {}, {}});
     const Shown shown{command,
                       [&] {
-                          return Drawing{"Side by side: " + render::chart::common_title(loaded.accounts),
-                                         loaded.accounts,
-                                         {},
-                                         "roofline",
-                                         {},
-                                         /*report_first=*/true};
+                          return Drawing{.title = "Side by side: " + render::chart::common_title(loaded.accounts),
+                                         .accounts = loaded.accounts,
+                                         .charts = compare_charts(*comparison),
+                                         .report_first = true};
                       },
                       [&] { return compare_text(*comparison, judgement, 0, true); }};
     const std::string& format = options.output.format;

@@ -46,7 +46,6 @@ std::string combination_chart(const decide::Advice& advice, const decide::Combin
         fmt::format("{}, expected, after each change; {}", in_words(advice.goal), combination.title));
 }
 
-/// Each move by itself, whether it helps or not: what was tried and refused is an answer too.
 std::string moves_chart(const decide::Advice& advice) {
     const bool fits = advice.asked.fit.fits;
     std::vector<TornadoBar> bars;
@@ -86,7 +85,7 @@ std::string resources_chart(const decide::Advice& advice) {
 
 }  // namespace
 
-std::string advice_figure(const decide::Advice& advice) {
+std::vector<std::string> advice_charts(const decide::Advice& advice) {
     std::vector<std::string> charts;
     const decide::Combination* best = nullptr;
     for (const decide::Combination& combination : advice.combinations) {
@@ -102,9 +101,14 @@ std::string advice_figure(const decide::Advice& advice) {
     }
     if (here != nullptr) charts.push_back(combination_chart(advice, *here));
     if (best != nullptr && best != here) charts.push_back(combination_chart(advice, *best));
-    if (!advice.outcomes.empty()) charts.push_back(moves_chart(advice));
-    if (!advice.sensitivities.empty() || charts.empty()) charts.push_back(resources_chart(advice));
-    return stacked(charts, fmt::format("Advice for {} on {}", advice.scenario.model_name, advice.scenario.device.name));
+    const bool nothing_else = charts.empty() && advice.outcomes.empty();
+    if (!advice.sensitivities.empty() || nothing_else) charts.push_back(resources_chart(advice));
+    return charts;
+}
+
+std::vector<std::string> move_charts(const decide::Advice& advice) {
+    if (advice.outcomes.empty()) return {};
+    return {moves_chart(advice)};
 }
 
 std::string plan_figure(const decide::Plan& plan, const decide::PlanQuestion& question) {

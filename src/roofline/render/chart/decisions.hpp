@@ -2,14 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "roofline/decide/advise.hpp"
 #include "roofline/decide/plan.hpp"
 
 namespace roofline::render::chart {
 
-/// The best combinations move by move, every single move, and what doubling each resource buys.
-std::string advice_figure(const decide::Advice& advice);
+/// The best combinations move by move, and what doubling each resource buys.
+std::vector<std::string> advice_charts(const decide::Advice& advice);
+
+/// Every move by itself, whether it helps or not: what was tried and refused is an answer too. Of no move, nothing.
+std::vector<std::string> move_charts(const decide::Advice& advice);
 
 std::string plan_figure(const decide::Plan& plan, const decide::PlanQuestion& question);
 

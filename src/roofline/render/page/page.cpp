@@ -101,7 +101,13 @@ bool has_several_operators(std::span<const Account> accounts) {
     return operators > 1;
 }
 
-std::string figures_of(const Page& page) {
+std::string figures_of(const std::vector<std::string>& charts) {
+    std::string text;
+    for (const std::string& svg : charts) text += figure_of(svg, false);
+    return text;
+}
+
+std::string account_figures_of(const Page& page) {
     std::string text;
     const bool any = has_several_operators(page.accounts);
     if (any) text += controls_of(page.accounts);
@@ -109,7 +115,6 @@ std::string figures_of(const Page& page) {
         if (any || (one.name == "roofline" && !page.accounts.empty()))
             text += figure_of(one.draw(page.accounts, page.look), one.name == "roofline");
     }
-    for (const std::string& svg : page.charts) text += figure_of(svg, false);
     return text;
 }
 
@@ -200,14 +205,15 @@ std::string write_page(const Page& page) {
     const ReadMarkdown report = read_markdown(page.report);
     std::string text = head_of(page.title.empty() ? report.title : page.title);
     if (!page.report_first) text += cards_of(page.accounts);
-    const bool chart_before_all = !page.report_first && report.sections.front().longest_table > long_table;
-    if (chart_before_all) text += figures_of(page);
+    const std::string early = (page.report_first ? "" : account_figures_of(page)) + figures_of(page.charts);
+    const bool chart_before_all = report.sections.front().longest_table > long_table;
+    if (chart_before_all) text += early;
     for (std::size_t i = 0; i < report.sections.size(); ++i) {
         text += fmt::format("<section>\n{}</section>\n", report.sections[i].html);
-        if (i == 0 && !chart_before_all && !page.report_first) text += figures_of(page);
+        if (i == 0 && !chart_before_all) text += early;
     }
-    if (page.report_first) text += figures_of(page);
-    return text + foot_of(page.command);
+    if (page.report_first) text += account_figures_of(page);
+    return text + figures_of(page.more) + foot_of(page.command);
 }
 
 }  // namespace roofline::render

@@ -16,10 +16,11 @@ struct Page {
     std::string title = {};                  // empty: the first heading of the report
     std::string report = {};                 // Markdown (page/markdown.hpp); its tables can be sorted and searched
     std::vector<std::string> charts = {};    // SVG
+    std::vector<std::string> more = {};      // SVG too: what is too long to stand before the report
     std::span<const Account> accounts = {};  // of these every chart there is (chart/account_charts.hpp)
     chart::RooflineOptions look = {};
     std::string command = {};   // what gave the answer, shown at the foot; may be empty
-    bool report_first = false;  // the charts after all of the report; else they follow its first lines
+    bool report_first = false;  // charts of accounts after all of the report; else they follow its first lines
 };
 
 std::string write_page(const Page& page);
