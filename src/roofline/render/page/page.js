@@ -109,6 +109,15 @@
     table.parentNode.before(find);
   }
 
+  // ---- a shade where a picture or a table goes on to the right ----
+  for (const box of all(".picture, .table")) {
+    const around = box.matches(".picture") ? box.parentNode : document.createElement("div");
+    if (around !== box.parentNode) { box.before(around); around.append(box); }
+    const look = () => around.classList.toggle("onward", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+    box.addEventListener("scroll", look, { passive: true });
+    new ResizeObserver(look).observe(box);
+  }
+
   // ---- zoom: in a roofline lines are stretched, marks and words are moved and keep their size; others grow as a whole ----
   let scrolled = 0; // a wheel that is scrolling the page goes on doing so when a picture comes under it
   addEventListener("scroll", () => { scrolled = performance.now(); }, { passive: true });
