@@ -63,6 +63,8 @@ TEST(Account, RecordIsHeldAgainstTheRoofsOfItsDevice) {
 TEST(Account, SaysWhatIsWrongWithAReport) {
     EXPECT_EQ(read_account("[]", "x.json").error().text,
               "x.json: found a list, expected a report (an object with \"schema\")");
+    EXPECT_EQ(read_account(R"({"schema": "roofline.report/1"})", "x.json").error().text,
+              "x.json: found neither a device nor stages, expected a report with one of them");
     const auto other = read_account(R"({"schema": "roofline.device/1"})", "x.json");
     ASSERT_FALSE(other);
     EXPECT_NE(other.error().text.find("x.json: schema: found \"roofline.device/1\""), std::string::npos);

@@ -202,6 +202,8 @@ Result<Account> read_account(std::string_view text, std::string_view file) {
     for (Fields& stage : fields.children("stages")) account.stages.push_back(read_stage(stage));
     if (fields.has("notes")) account.notes = fields.texts("notes");
     if (problem) return std::unexpected(*problem);
+    if (account.stages.empty() && !fields.has("device"))
+        return fail(fmt::format("{}: found neither a device nor stages, expected a report with one of them", file));
     return account;
 }
 
