@@ -285,6 +285,26 @@ void name_roofs(Canvas& canvas, std::span<const Account> accounts, const std::ve
     }
 }
 
+/// A line of plain text, broken after a comma (or between words) where it is wider than the terminal; what follows
+/// stands further in.
+std::string wrapped(std::string_view line, std::string_view indent, int columns) {
+    const auto room = static_cast<std::size_t>(std::clamp(columns, 40, 200)) - indent.size() - 2;
+    std::string text;
+    for (std::string_view rest = line; !rest.empty();) {
+        const std::size_t most = text.empty() ? room + 2 : room;
+        std::size_t end = rest.size();
+        if (end > most) {
+            const std::size_t comma = rest.rfind(", ", most - 1);
+            const bool late = comma != std::string_view::npos && comma > most / 2;
+            end = late ? comma + 1 : std::min(rest.rfind(' ', most), most);
+        }
+        text += fmt::format("{}{}{}\n", text.empty() ? "" : "  ", indent, rest.substr(0, end));
+        rest.remove_prefix(end);
+        while (rest.starts_with(' ')) rest.remove_prefix(1);
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string terminal_roofline(std::span<const Account> accounts, const TerminalOptions& options) {
@@ -326,7 +346,8 @@ std::string terminal_roofline(std::span<const Account> accounts, const TerminalO
     for (const Account& account : accounts) {
         if (!options.heading) break;
         text += (account.stages.empty() ? account.device.title : account.title) + "\n";
-        for (const AccountStage& stage : account.stages) text += "  " + chart::stage_line(stage) + "\n";
+        for (const AccountStage& stage : account.stages)
+            text += wrapped(chart::stage_line(stage), "  ", options.columns);
     }
     text += options.heading ? "\nFLOP/s\n" : "FLOP/s\n";
     std::vector<std::string> numbers(rows);
@@ -349,7 +370,7 @@ std::string terminal_roofline(std::span<const Account> accounts, const TerminalO
     text += fmt::format("{:>{}} \u2514{}\n{:>{}}{}\n", "", margin - 2, line, "", margin, below);
     text += fmt::format("{:>{}}\n", "FLOP per byte of memory traffic", margin + columns);
     if (!key.empty()) text += "\n" + key;
-    for (const std::string& note : chart::notes_about(found.unseen)) text += "  " + note + "\n";
+    for (const std::string& note : chart::notes_about(found.unseen)) text += wrapped(note, "  ", options.columns);
     return text;
 }
 
@@ -367,8 +388,9 @@ std::string terminal_bars(std::span<const Account> accounts, const TerminalOptio
                 all += seconds;
             }
             if (!(all > 0.0)) continue;
-            text += fmt::format("{}{}{}\n", text.empty() ? "" : "\n", accounts.size() > 1 ? account.title + ": " : "",
-                                chart::stage_line(stage));
+            if (!text.empty()) text += "\n";
+            const std::string title = accounts.size() > 1 ? account.title + ": " : "";
+            text += wrapped(title + chart::stage_line(stage), "", options.columns);
             std::array<std::size_t, group_count> order{};
             for (std::size_t i = 0; i < group_count; ++i) order[i] = i;
             std::stable_sort(order.begin(), order.end(),
