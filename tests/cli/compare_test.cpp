@@ -36,6 +36,18 @@ TEST_F(CompareVerb, AReportAgainstItselfIsTheSameEverywhere) {
     EXPECT_THAT(answer.out, HasSubstr("nothing that counts is worse"));
 }
 
+TEST_F(CompareVerb, APageOpensWithBarsOfWhatGotFasterAndSlower) {
+    const std::string slow = predicted("a.json", {"gpt2", "l40s"});
+    const std::string fast = predicted("b.json", {"gpt2", "h200-sxm"});
+    const std::string page = run({"compare", slow, fast, "--format", "html"}).out;
+    EXPECT_THAT(page, HasSubstr("gpt2 on h200-sxm against gpt2 on l40s"));
+    EXPECT_THAT(page, HasSubstr("decode, whole"));
+    EXPECT_LT(page.find("times as fast"), page.find("<table"));
+    // What differs nowhere has no bars.
+    EXPECT_THAT(run({"compare", slow, slow, "--format", "html"}).out, ::testing::Not(HasSubstr("times as fast")));
+    EXPECT_THAT(run({"compare", "h100-sxm", "h200-sxm", "--format", "html"}).out, HasSubstr("times as much"));
+}
+
 TEST_F(CompareVerb, TracesStandSideBySideAsTheyWereRecorded) {
     const std::string trace = ROOFLINE_SOURCE_DIR "/tests/analyze/data/opt_fp16.json.gz";
     const Answer same = run({"compare", trace, trace, "--fail-above", "0%"});
