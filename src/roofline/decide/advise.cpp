@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "roofline/core/sort.hpp"
+
 namespace roofline::decide {
 namespace {
 
@@ -80,9 +82,8 @@ class Adviser {
         Trial trial;
         trial.options = chosen;
         std::vector<std::size_t> sorted = chosen;
-        std::stable_sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) {
-            return options_[a].move->order < options_[b].move->order;
-        });
+        sort_stably(sorted,
+                    [&](std::size_t a, std::size_t b) { return options_[a].move->order < options_[b].move->order; });
         Outcome& outcome = trial.outcome;
         const Option& first = options_[chosen.front()];
         outcome.move = first.move->name;
@@ -138,7 +139,7 @@ class Adviser {
     }
 
     void rank(std::vector<Outcome>& outcomes) const {
-        std::stable_sort(outcomes.begin(), outcomes.end(), [&](const Outcome& a, const Outcome& b) {
+        sort_stably(outcomes, [&](const Outcome& a, const Outcome& b) {
             if (a.verdict != b.verdict) return a.verdict < b.verdict;
             if (a.verdict != Verdict::does_not_apply && a.verdict != Verdict::does_not_fit) {
                 if (a.gain != b.gain) return a.gain > b.gain;
@@ -212,7 +213,7 @@ class Adviser {
                 for (const Trial& trial : front) grow(&trial);
             }
             if (next.empty()) break;
-            std::stable_sort(next.begin(), next.end(), [&](const Trial& a, const Trial& b) { return better(a, b); });
+            sort_stably(next, [&](const Trial& a, const Trial& b) { return better(a, b); });
             if (next.size() > beam) next.resize(beam);
             if (!best || better(next.front(), *best)) best = next.front();
             front = std::move(next);

@@ -11,6 +11,7 @@
 
 #include "roofline/core/collective.hpp"
 #include "roofline/core/patience.hpp"
+#include "roofline/core/sort.hpp"
 #include "roofline/decide/plan_search.hpp"
 #include "roofline/decide/prompt_pool.hpp"
 #include "roofline/decide/served.hpp"
@@ -42,7 +43,7 @@ class Answer {
         if (out_of_patience()) return plan;  // nobody will look at it
         if (plan.best.empty()) explain_misses(plan);
         plan.front = front();
-        std::stable_sort(plan.front.begin(), plan.front.end(), [](const Deploy& a, const Deploy& b) {
+        sort_stably(plan.front, [](const Deploy& a, const Deploy& b) {
             return std::array{-a.merits.per_user, -a.merits.per_device, a.merits.cost} <
                    std::array{-b.merits.per_user, -b.merits.per_device, b.merits.cost};
         });

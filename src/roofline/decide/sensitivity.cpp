@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "roofline/core/sort.hpp"
+
 namespace roofline::decide {
 namespace {
 
@@ -74,8 +76,7 @@ std::vector<DType> working_types(const Candidate& asked, const Score& score, Goa
     for (std::size_t i = 0; i < dtype_count; ++i) {
         if (seconds[i] > 0.0) types.push_back(static_cast<DType>(i));
     }
-    std::stable_sort(types.begin(), types.end(),
-                     [&](DType a, DType b) { return seconds[index(a)] > seconds[index(b)]; });
+    sort_stably(types, [&](DType a, DType b) { return seconds[index(a)] > seconds[index(b)]; });
     return types.empty() ? std::vector{DType::bf16} : types;
 }
 
@@ -95,8 +96,7 @@ std::vector<Sensitivity> sensitivities(const Candidate& asked, const Score& scor
             row.elasticity = (improvement(score, *nudged, goal) - 1.0) / (small_change - 1.0);
         result.push_back(row);
     }
-    std::stable_sort(result.begin(), result.end(),
-                     [](const Sensitivity& a, const Sensitivity& b) { return a.doubled > b.doubled; });
+    sort_stably(result, [](const Sensitivity& a, const Sensitivity& b) { return a.doubled > b.doubled; });
     return result;
 }
 

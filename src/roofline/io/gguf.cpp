@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "roofline/core/sort.hpp"
+
 namespace roofline::io {
 
 namespace {
@@ -379,8 +381,7 @@ std::optional<Problem> check_places(std::vector<TensorEntry>& entries, std::uint
         }
         by_offset.push_back(&entry);
     }
-    std::stable_sort(by_offset.begin(), by_offset.end(),
-                     [](const TensorEntry* a, const TensorEntry* b) { return a->offset < b->offset; });
+    sort_stably(by_offset, [](const TensorEntry* a, const TensorEntry* b) { return a->offset < b->offset; });
     for (std::size_t i = 1; i < by_offset.size(); ++i) {
         const TensorEntry& before = *by_offset[i - 1];
         const TensorEntry& after = *by_offset[i];

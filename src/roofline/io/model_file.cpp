@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/core/sort.hpp"
 #include "roofline/io/hf_config.hpp"
 #include "roofline/io/tensor_roles.hpp"
 #include "roofline/model/lowering.hpp"
@@ -121,7 +122,7 @@ std::string summarise_types(std::span<const StoredTensor> tensors) {
     std::map<std::string, std::uint64_t> bytes;
     for (const StoredTensor& tensor : tensors) bytes[tensor.type] += tensor.bytes;
     std::vector<std::pair<std::string, std::uint64_t>> types(bytes.begin(), bytes.end());
-    std::stable_sort(types.begin(), types.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    sort_stably(types, [](const auto& a, const auto& b) { return a.second > b.second; });
     std::string text;
     for (const auto& [type, size] : types) {
         if (!text.empty()) text += " + ";

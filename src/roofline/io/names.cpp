@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "roofline/core/sort.hpp"
+
 namespace roofline::io {
 namespace {
 
@@ -97,7 +99,7 @@ std::vector<std::string> nearest(std::string_view typed, std::span<const std::st
         if (score <= std::max<std::size_t>(2, wanted.size() / 3))
             candidates.push_back({score, common_prefix(wanted, other), name});
     }
-    std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    sort_stably(candidates, [](const Candidate& a, const Candidate& b) {
         if (a.score != b.score) return a.score < b.score;
         if (a.shared != b.shared) return a.shared > b.shared;
         if (a.name.size() != b.name.size()) return a.name.size() < b.name.size();

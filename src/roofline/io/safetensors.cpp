@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "roofline/core/sort.hpp"
+
 namespace roofline::io {
 
 namespace {
@@ -351,9 +353,8 @@ HeaderResult<std::vector<StoredTensor>> read_safetensors(std::span<const std::by
     for (const HeaderEvents::Entry& entry : events.entries) {
         by_place.push_back(&entry);
     }
-    std::stable_sort(by_place.begin(), by_place.end(), [](const auto* a, const auto* b) {
-        return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
-    });
+    sort_stably(by_place,
+                [](const auto* a, const auto* b) { return std::pair(a->begin, a->end) < std::pair(b->begin, b->end); });
     std::uint64_t covered = 0;
     for (const HeaderEvents::Entry* entry : by_place) {
         if (entry->begin != covered) {

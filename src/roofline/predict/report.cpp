@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
+
+#include "roofline/core/sort.hpp"
 
 namespace roofline::predict {
 namespace {
@@ -209,7 +212,7 @@ void note_calibration(const Prepared& prepared, Report& report) {
     for (const auto& [source, time] : seconds) total += time;
     std::vector<std::pair<double, std::string>> shares;
     for (const auto& [source, time] : seconds) shares.emplace_back(-time / total, source);
-    std::stable_sort(shares.begin(), shares.end());
+    sort_stably(shares, std::less<>());
     for (const auto& [share, source] : shares) {
         if (-share < 0.005) continue;
         report.calibration.push_back({source, -share});

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "roofline/core/sort.hpp"
+
 namespace roofline::serving {
 namespace {
 
@@ -181,8 +183,7 @@ Result<DisaggregatedOutcome> simulate(const Pools& pools, const Mix& mix, const 
                                    });
     if (!computed) return std::unexpected(computed.error());
 
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return journeys[a].first_token < journeys[b].first_token; });
+    sort_stably(order, [&](std::size_t a, std::size_t b) { return journeys[a].first_token < journeys[b].first_token; });
     std::vector<double> link_free(static_cast<std::size_t>(pools.prefill.replicas), 0.0);
     std::vector<std::size_t> further;
     for (const std::size_t id : order) {
@@ -198,8 +199,8 @@ Result<DisaggregatedOutcome> simulate(const Pools& pools, const Mix& mix, const 
         }
         further.push_back(id);
     }
-    std::stable_sort(further.begin(), further.end(),
-                     [&](std::size_t a, std::size_t b) { return journeys[a].handed_over < journeys[b].handed_over; });
+    sort_stably(further,
+                [&](std::size_t a, std::size_t b) { return journeys[a].handed_over < journeys[b].handed_over; });
     for (const std::size_t id : further) requests[id].arrival = journeys[id].handed_over;
     const auto written =
         run_pool(pools.decode, policy_of(pools.decode, Role::decode), further, requests,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "roofline/core/sort.hpp"
 #include "roofline/serving/elementary.hpp"
 
 namespace roofline::serving {
@@ -123,8 +124,8 @@ Result<Lengths> parse_lengths(std::string_view text, std::string_view name) {
             rest.remove_prefix(entry.size() + 1);
             if (rest.empty()) return not_understood(name, text, text);
         }
-        std::stable_sort(result.listed.begin(), result.listed.end(),
-                         [](const Lengths::Listed& a, const Lengths::Listed& b) { return a.tokens < b.tokens; });
+        sort_stably(result.listed,
+                    [](const Lengths::Listed& a, const Lengths::Listed& b) { return a.tokens < b.tokens; });
         return result;
     }
     const std::size_t dash = text.find('-');

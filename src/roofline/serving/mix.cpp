@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "roofline/core/sort.hpp"
+
 namespace roofline::serving {
 namespace {
 
@@ -43,7 +45,7 @@ std::vector<Share> Mix::shares() const {
     if (!trace.empty()) {
         // Of a long trace, every n-th request in the order of size, so that all sizes are met.
         std::vector<Request> sorted(trace);
-        std::stable_sort(sorted.begin(), sorted.end(), [](const Request& a, const Request& b) {
+        sort_stably(sorted, [](const Request& a, const Request& b) {
             return a.prompt != b.prompt ? a.prompt < b.prompt : a.output < b.output;
         });
         const std::size_t count = std::min(sorted.size(), most_shares);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "roofline/core/sort.hpp"
 #include "roofline/serving/mix.hpp"
 
 namespace roofline::serving {
@@ -122,8 +123,7 @@ Result<std::vector<Request>> parse_trace(std::string_view text, std::string_view
     if (requests.empty()) {
         return fail(std::string(file) + ": found no request, expected lines of arrival,prompt,output");
     }
-    std::stable_sort(requests.begin(), requests.end(),
-                     [](const Request& a, const Request& b) { return a.arrival < b.arrival; });
+    sort_stably(requests, [](const Request& a, const Request& b) { return a.arrival < b.arrival; });
     return requests;
 }
 
