@@ -67,14 +67,22 @@ struct Kernel {
     bool operator==(const Kernel&) const = default;
 };
 
-/// A number of a formula: fitted in log space between `low` and `high`, starting at `start`.
+/// A number of a formula: fitted in log space between `low` and `high`, starting at `start`. Its meaning stands in the
+/// table for who reads it; the program never asks and does not carry it.
 struct Constant {
     std::string_view name;
     std::string_view unit;  // "us", "fraction", "bytes" ...
     double start = 1.0;
     double low = 0.0;
     double high = 0.0;
-    std::string_view meaning;
+
+    consteval Constant(std::string_view called, std::string_view in, double from, double least, double most,
+                       std::string_view meaning)
+        : name(called), unit(in), start(from), low(least), high(most) {
+        if (meaning.empty()) every_constant_has_a_meaning();
+    }
+
+    static void every_constant_has_a_meaning();  // defined nowhere: a table without one does not compile
 };
 
 struct KernelClass {
