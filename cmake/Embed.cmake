@@ -5,7 +5,7 @@
 # makes a static library that implements roofline::io::embedded_devices() and embedded_models() of
 # src/roofline/io/embedded.hpp from data/devices/*.json and data/models/*.json, one source file for each folder.
 # SMALL: for who must be small. Of calibrations, numbers that no answer depends on (rows, error) are left out, and the
-# constants of a fit stand in the order of their class instead of by name.
+# constants of a fit stand in the order of their class instead of by name. Of models, where they are from.
 # The sources are plain C++ (no assembler, no objcopy), so any compiler and any target can build them.
 function(roofline_embed)
     cmake_parse_arguments(PARSE_ARGV 0 arg "SMALL" "TARGET" "FOLDERS")
