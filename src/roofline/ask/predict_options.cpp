@@ -40,7 +40,7 @@ Result<Predicted> PredictOptions::answer(const Library& library) const {
     }
     auto answered = serving::answer(predicted.scenario, *asked);
     if (!answered) return std::unexpected(answered.error());
-    if (const double requests = serving::worth_simulating(*asked, *answered); requests > 0.0) {
+    if (const double requests = has_time ? serving::worth_simulating(*asked, *answered) : 0.0; requests > 0.0) {
         asked->simulate = true;
         asked->sampling.requests = requests;
         answered = serving::answer(predicted.scenario, *asked);

@@ -32,6 +32,7 @@ struct Predicted {
 struct PredictOptions {
     ScenarioOptions scenario;
     TrafficOptions traffic;
+    bool has_time = false;  // whoever waits may wait half a second: near capacity the queue is simulated unasked
 
     void add_to(Form& form);
     Result<Predicted> answer(const Library& library) const;

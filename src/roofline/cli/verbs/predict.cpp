@@ -96,6 +96,7 @@ void predict_verb(Program& program) {
     auto options = std::make_shared<Options>();
     CLI::App* verb =
         program.app.add_subcommand("predict", "How fast can it go, how fast will it go, and what holds it back?");
+    options->question.has_time = true;
     options->question.add_to(options->form);
     add_to(*verb, options->form);
     options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
