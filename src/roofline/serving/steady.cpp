@@ -141,7 +141,9 @@ PromptQueue prompts_before(const Case& the, double rate, const Pace& pace, const
     }
     if (!(first > 0.0)) return {};
     const double step = the.times.full_step(pace);
-    if (first < 1.0 && the.replica.pipeline_stages == 1) return {0.0, times.left / pace.room * step};
+    // The chain knows no idle time: somebody writes, or every step computes a prompt.
+    const bool writes = the.demand.decode_steps > 0.0;
+    if (first < 1.0 && writes && the.replica.pipeline_stages == 1) return {0.0, times.left / pace.room * step};
     const double load = std::min(rate * first * step, most_load);
     return {load, load / (1.0 - load) * second / (2.0 * first) * step};
 }
@@ -203,7 +205,7 @@ Steady arriving(const Case& the, double rate, const Load& load, const Steady& fu
         the.replica.pipeline_stages == 1)
         line = wait_in_line(the, rate, result.running, full, most);
     result.wait = uneven * line.seconds;
-    if (!load.poisson) line.chance = 0.0;
+    if (!load.poisson || !(demand.decode_steps > 0.0)) line.chance = 0.0;
     // Who waits for a place gets it when a step ends, and as many prompts begin as requests end.
     if (the.replica.pipeline_stages == 1) {
         const double each = std::max(0.0, the.times.full_step(pace) - the.times.empty_step(pace)) / pace.room;
