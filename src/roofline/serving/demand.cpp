@@ -42,6 +42,7 @@ Result<Demand> demand_of(const Replica& replica, const Policy& policy, const Mix
     demand.alike = shares.size() == 1;
     double squares = 0.0;
     double whole_squares = 0.0;
+    double held_squares = 0.0;
     for (const Share& share : shares) {
         const double output = policy.role == Role::prefill ? 1.0 : share.output;
         const double longest = footprint.bytes(share.prompt, share.prompt + output + each);
@@ -76,7 +77,9 @@ Result<Demand> demand_of(const Replica& replica, const Policy& policy, const Mix
             const double past = share.prompt + std::floor((output - 1.0) * (quarter + 0.5) / quarters);
             const double part = weight * steps / quarters;
             gather(demand.contexts, part, past);
-            demand.decode_bytes += part * (reserving ? whole : footprint.bytes(share.prompt, past + each));
+            const double held = reserving ? whole : footprint.bytes(share.prompt, past + each);
+            demand.decode_bytes += part * held;
+            held_squares += part * held * held;
         }
     }
     const double stays = demand.decode_steps + 1.0;
@@ -86,6 +89,8 @@ Result<Demand> demand_of(const Replica& replica, const Policy& policy, const Mix
     if (demand.decode_steps > 0.0) {
         for (Demand::Context& context : demand.contexts) context.fraction /= demand.decode_steps;
         demand.decode_bytes /= demand.decode_steps;
+        const double held_square = demand.decode_bytes * demand.decode_bytes;
+        if (held_square > 0.0) demand.held_variance = held_squares / demand.decode_steps / held_square - 1.0;
         const double variance = squares - demand.decode_steps * demand.decode_steps;
         demand.decode_variation = std::sqrt(std::max(0.0, variance)) / demand.decode_steps;
     }

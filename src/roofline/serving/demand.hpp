@@ -32,7 +32,8 @@ struct Demand {
     std::vector<double> wholes;     // of each of the prompts: bytes at the end of its output
     double whole_bytes = 0.0;       // at the end of its output, mean over sequences that write
     double whole_variation = 0.0;
-    bool alike = false;  // all requests
+    double held_variance = 0.0;  // of what a sequence that writes holds, over the square of its mean
+    bool alike = false;          // all requests
 };
 
 /// Refuses a mix with a request that the pool can never hold.

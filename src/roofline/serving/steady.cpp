@@ -87,7 +87,7 @@ Line wait_for_a_place(double use, double places, double residence) {
 /// S9: requests of unlike size share a pool as if fewer and larger ones did, since a large one takes the place of
 /// several.
 double size_of_a_place(const Case& the, const Steady& full) {
-    return full.limit == Limit::pool ? 1.0 + the.demand.whole_variation * the.demand.whole_variation : 1.0;
+    return full.limit == Limit::pool ? 1.0 + std::max(0.0, the.demand.held_variance) : 1.0;
 }
 
 /// S9: the same where few are served faster than many. The number of requests inside is a chain of births at the rate
