@@ -32,6 +32,8 @@ constexpr double usual_scatter = 0.03;
 constexpr double most_stiffness = 3.0;
 // A dozen constants need no more rows than this; beyond it rows are thinned evenly.
 constexpr std::size_t most_rows_of_a_fit = 1200;
+// A generation with a handful of rows does not count for more than this many times as many.
+constexpr double most_weight = 4.0;
 // Eight of ten measurements between this and what is as far from the other end.
 constexpr double high_quantile = 0.9;
 // A range that rests on one family, device or generation is this much wider; a quarter of it with two, a ninth with
@@ -88,11 +90,24 @@ predict::Execution execution_of(const Measurement& row, Profiles& profiles,
 
 using RowPointers = std::vector<const Row*>;
 
+/// Whether rows count alike, or generations do, however many rows each has: what is carried to a device that nothing
+/// like it was measured on stands for the next generation, not for one more device of the one that was measured most.
+enum class Voices { rows, generations };
+
 Constants fit_rows(const KernelClass& kernel_class, const RowPointers& rows, const Constants& prior, double pull,
-                   Start start = Start::prior) {
+                   Start start = Start::prior, Voices voices = Voices::rows) {
     std::vector<Sample> samples;
+    std::map<std::string_view, double> of_generation;
     const std::size_t stride = std::max<std::size_t>(1, (rows.size() + most_rows_of_a_fit - 1) / most_rows_of_a_fit);
-    for (std::size_t i = 0; i < rows.size(); i += stride) samples.push_back(rows[i]->sample);
+    for (std::size_t i = 0; i < rows.size(); i += stride) {
+        samples.push_back(rows[i]->sample);
+        ++of_generation[rows[i]->device->generation];
+    }
+    if (voices == Voices::generations) {
+        const double even = static_cast<double>(samples.size()) / static_cast<double>(of_generation.size());
+        for (std::size_t i = 0; i < samples.size(); ++i)
+            samples[i].weight = std::min(even / of_generation[rows[i * stride]->device->generation], most_weight);
+    }
     return fit(kernel_class, samples, prior, pull, start);
 }
 
@@ -204,7 +219,7 @@ class ClassFit {
         // What a family left at a bound may have to move again here.
         const Constants general = fit_rows(class_, rows, prior, pull, Start::prior_and_class);
         stiffness_ = std::clamp(scatter(class_, rows, general) / usual_scatter, 1.0, most_stiffness);
-        keep(key, Scope::everything, "", general, rows);
+        keep(key, Scope::everything, "", carried(rows, general, pull), rows);
         if (transfers_ != nullptr) judge_transfers(key, rows, by_generation, prior, pull);
         for (const auto& [generation, devices] : by_generation) {
             RowPointers relatives;
@@ -222,6 +237,15 @@ class ClassFit {
         }
     }
 
+    /// For devices that nothing like them was measured on. What connects devices is a matter of the board, not of the
+    /// generation: there rows count alike.
+    Constants carried(const RowPointers& rows, const Constants& general, double pull) const {
+        const bool collective = rows.front()->sample.calls.front().kernel.pattern == Pattern::collective;
+        const auto other = [&](const Row* row) { return row->device->generation != rows.front()->device->generation; };
+        if (collective || std::none_of(rows.begin(), rows.end(), other)) return general;
+        return fit_rows(class_, rows, general, pull, Start::prior, Voices::generations);
+    }
+
     /// Each generation predicted by the others, each device by its relatives.
     void judge_transfers(const GroupKey& key, const RowPointers& rows,
                          const std::map<std::string, std::map<std::string, RowPointers>>& by_generation,
@@ -232,13 +256,14 @@ class ClassFit {
                 if (row->device->generation != generation) others.push_back(row);
             }
             const Constants general = others.empty() ? prior : fit_rows(class_, others, prior, pull);
+            const Constants elsewhere = others.empty() ? prior : carried(others, general, pull);
             std::size_t of_generation = 0;
             for (const auto& [device, some] : devices) of_generation += some.size();
             for (const auto& [device, some] : devices) {
                 // What comes next is a new generation, not one more device of the one that was measured most: each
                 // has one voice.
                 if (!others.empty())
-                    note(key, Scope::everything, "", some, general, some.front()->device->generation,
+                    note(key, Scope::everything, "", some, elsewhere, some.front()->device->generation,
                          1.0 / static_cast<double>(of_generation));
                 RowPointers relatives;
                 for (const auto& [relative, theirs] : devices) {

@@ -139,7 +139,7 @@ class Fitting {
         double cost = 0.0;
         for (std::size_t row = 0; row < samples_.size(); ++row) {
             place.errors[row] = std::log(place.seconds[row]) - logs_[row];
-            cost += loss(place.errors[row]);
+            cost += samples_[row].weight * loss(place.errors[row]);
         }
         for (std::size_t i = 0; i < size(); ++i) cost += pull_ * pull_ * (at[i] - prior_[i]) * (at[i] - prior_[i]);
         return cost;
@@ -158,7 +158,7 @@ class Fitting {
                 columns_[i][row] = (columns_[i][row] / here_.seconds[row] - 1.0) / h;
         }
         for (std::size_t row = 0; row < samples_.size(); ++row) {
-            const double w = weight(here_.errors[row]);
+            const double w = samples_[row].weight * weight(here_.errors[row]);
             for (std::size_t i = 0; i < size(); ++i) {
                 const double weighted = w * columns_[i][row];
                 slope[i] += weighted * here_.errors[row];

@@ -27,6 +27,7 @@ struct Call {
 struct Sample {
     std::span<const Call> calls;
     double seconds = 0.0;
+    double weight = 1.0;  // as many rows as it counts for
 };
 
 using Constants = std::array<double, predict::max_constants>;
