@@ -258,6 +258,26 @@ void keep_timelines(const Timeline& timeline, const Items& items, const Steps& s
     }
 }
 
+/// What would explain the rest, where most of the time is not explained.
+void tell_missing_shapes(const Timeline& timeline, const Items& items, Analysis& analysis) {
+    std::int64_t left = 0;
+    std::int64_t in_graphs = 0;
+    for (const Item& item : items.all) {
+        if (item.ran != Ran::kernel || item.effort != none) continue;
+        left += item.time;
+        if (item.in_graph) in_graphs += item.time;
+    }
+    if (analysis.explained_time / analysis.kernel_time < 0.5 && in_graphs * 2 > left) {
+        analysis.account.notes.emplace_back(
+            "most kernels ran inside CUDA graphs, which carry no shapes: name what ran with --model to have them "
+            "explained (docs/tracing.md)");
+    } else if (!timeline.any_shapes) {
+        analysis.account.notes.emplace_back(
+            "the file holds no shapes, so FLOPs and bytes are unknown: name what ran with --model, or record with "
+            "PyTorch's profiler and record_shapes=True (docs/tracing.md)");
+    }
+}
+
 /// A model as PyTorch's modules run it, held against an engine that fuses: every difference is the same one.
 void tell_profile(const predict::Setup& model, Analysis& analysis) {
     constexpr double fused = 20.0;  // kernels a layer: more than any engine launches
@@ -343,18 +363,7 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
             analysis.inferred.push_back(steps.roles[item.role]);
         }
     }
-    const bool in_graphs = std::any_of(analysis.steps.begin(), analysis.steps.end(),
-                                       [](const StepTime& step) { return step.graph_kernels > 0.0; });
-    if (options.model || timeline.ran.empty()) return analysis;
-    if (in_graphs && analysis.explained_time / analysis.kernel_time < 0.5) {
-        analysis.account.notes.emplace_back(
-            "most kernels ran inside CUDA graphs, which carry no shapes: name what ran with --model to have them "
-            "explained (docs/tracing.md)");
-    } else if (!timeline.any_shapes) {
-        analysis.account.notes.emplace_back(
-            "the file holds no shapes, so FLOPs and bytes are unknown: record with record_shapes=True "
-            "(docs/tracing.md), or name what ran with --model");
-    }
+    if (!options.model && !timeline.ran.empty()) tell_missing_shapes(timeline, items, analysis);
     return analysis;
 }
 

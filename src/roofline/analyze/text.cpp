@@ -42,6 +42,11 @@ std::string of(Seconds best, Seconds measured) {
     return render::percent(best / measured);
 }
 
+/// No time at all is one that nothing is known of.
+std::string known_time(Seconds time) {
+    return time.value > 0.0 ? render::time(time) : "-";
+}
+
 Seconds measured(const Record& record) {
     return record.times.measured.value_or(Seconds{});
 }
@@ -162,8 +167,7 @@ Table stage_table(const Analysis& analysis) {
                               stage.context > 0.0 ? counted(stage.context) : "-", render::time(wall),
                               known ? render::time(wall - idle) : "-", known ? render::percent(share(idle, wall)) : "-",
                               stage.produced > 0.0 ? render::plain(stage.tokens_per_second(wall)) : "-",
-                              analysis.device_known ? render::time(stage.times.limit) : "-",
-                              analysis.device_known ? render::time(stage.times.attainable) : "-",
+                              known_time(stage.times.limit), known_time(stage.times.attainable),
                               analysis.device_known ? of(stage.times.limit, wall) : "-"});
     }
     if (!analysis.device_known) {
@@ -196,7 +200,12 @@ Table stream_table(const Analysis& analysis) {
     return table;
 }
 
+/// Empty where no kernel is known to have a role: copies alone have none.
 std::string roles_line(const AccountStage& stage) {
+    const bool any = std::any_of(stage.records.begin(), stage.records.end(), [](const Record& record) {
+        return record.kind != Kind::idle && record.kind != Kind::unattributed && record.kind != Kind::copy;
+    });
+    if (!any) return "";
     Bytes weights;
     Bytes kv;
     Bytes all;
@@ -260,9 +269,11 @@ std::string layer_line(const AccountStage& stage, const Analysis& analysis) {
         sum.times.attainable += record.times.attainable;
     }
     if (layers < 2.0 || sum.count <= 0.0) return "";
-    return fmt::format("one of {:.0f} layers on average: {} in {} operators, {} attainable", layers,
-                       render::time(measured(sum) / layers), counted(sum.count / layers),
-                       render::time(sum.times.attainable / layers));
+    std::string text = fmt::format("one of {:.0f} layers on average: {} in {} operators", layers,
+                                   render::time(measured(sum) / layers), counted(sum.count / layers));
+    if (sum.times.attainable.value > 0.0)
+        text += fmt::format(", {} attainable", render::time(sum.times.attainable / layers));
+    return text;
 }
 
 std::string group_line(const AccountStage& stage) {
@@ -416,15 +427,18 @@ std::string analysis_text(const Analysis& analysis, const TextOptions& options) 
         const bool timed = is_timed(stage);
         text += spelt(timed ? record_table(stage, analysis, options, &rest) : needs_table(stage, analysis), options);
         if (rest.count > 0.0) {
-            text += line(fmt::format("and {:.0f} more of {} together ({} to win); --top 0 shows all", rest.count,
-                                     render::time(measured(rest)), render::time(rest.times.limit)),
+            const std::string win =
+                rest.times.limit.value > 0.0 ? fmt::format(" ({} to win)", render::time(rest.times.limit)) : "";
+            text += line(fmt::format("and {:.0f} more of {} together{}; --top 0 shows all", rest.count,
+                                     render::time(measured(rest)), win),
                          options);
         }
         if (timed) text += line(group_line(account.stages[i]), options);
         if (const std::string average = layer_line(account.stages[i], analysis); timed && !average.empty())
             text += line(average, options);
         if (i < analysis.time_went.size()) text += line(went_line(analysis.time_went[i]), options);
-        if (!analysis.counted_bytes) text += line(roles_line(stage), options);
+        if (const std::string roles = roles_line(stage); !analysis.counted_bytes && !roles.empty())
+            text += line(roles, options);
         if (!analysis.inferred.empty())
             text += line("~ FLOPs and bytes are inferred: the file holds no shapes there", options);
         std::vector<std::string> lines;

@@ -62,10 +62,13 @@ std::string cards_of(std::span<const Account> accounts) {
             if (accounts.size() > 1) what = chart::short_title(accounts, a) + ": " + what;
             const std::string rate =
                 stage.produced > 0.0 ? plain(stage.tokens_per_second(shown)) + " tokens/s" : render::time(shown);
-            text += fmt::format(
-                "<div class=\"answer\"><span>{}</span><b>{}</b><span>{}{}, limit {}, attainable {}</span></div>\n",
-                escaped(what), rate, render::time(shown), stage.times.measured ? " measured" : " expected",
-                render::time(stage.times.limit), render::time(stage.times.attainable));
+            text += fmt::format("<div class=\"answer\"><span>{}</span><b>{}</b><span>{}{}", escaped(what), rate,
+                                render::time(shown), stage.times.measured ? " measured" : " expected");
+            // A run that was traced without shapes has no limit.
+            if (stage.times.limit.value > 0.0)
+                text += fmt::format(", limit {}, attainable {}", render::time(stage.times.limit),
+                                    render::time(stage.times.attainable));
+            text += "</span></div>\n";
         }
     }
     return text + "</div>\n";
