@@ -51,6 +51,7 @@ std::string short_kernel_name(std::string_view name) {
         for (std::size_t at = text.find(noise); at != std::string::npos; at = text.find(noise))
             text.erase(at, noise.size());
     }
+    while (text.starts_with("::")) text.erase(0, 2);  // Nsight Systems writes <unnamed>:: before them
     return text.empty() ? std::string(name.substr(0, 60)) : text;
 }
 
