@@ -11,6 +11,7 @@
 #include "roofline/analyze/expect.hpp"
 #include "roofline/analyze/gather.hpp"
 #include "roofline/analyze/items.hpp"
+#include "roofline/analyze/slow_steps.hpp"
 #include "roofline/analyze/steps.hpp"
 #include "roofline/io/catalog.hpp"
 
@@ -209,7 +210,7 @@ void measure_time(const Timeline& timeline, const Items& items, const Steps& ste
 void list_steps(const Timeline& timeline, const Items& items, const Steps& steps, Span whole, Analysis& analysis) {
     for (const Step& step : steps.all) {
         StepTime time;
-        time.stage = steps.stages[step.stage].name;
+        time.stage = step.stage < steps.stages.size() ? steps.stages[step.stage].name : "outside steps";
         time.name = step.name;
         time.begin_s = static_cast<double>(step.begin - whole.begin) * 1e-9;
         time.wall = seconds(step.wall());
@@ -328,6 +329,8 @@ Result<Analysis> analyze_timeline(Timeline timeline, const Options& options, con
     } else {
         analysis.inferred_time = borrow_from_prompts(timeline, items, steps);
     }
+    const auto slow = set_slow_steps_apart(items, steps);
+    analysis.account.notes.insert(analysis.account.notes.end(), slow.begin(), slow.end());
 
     analysis.account.stages = gather(timeline, items, steps, device, analysis.device_known, By::role);
     analysis.by_operator = gather(timeline, items, steps, device, analysis.device_known, By::operation);
