@@ -1,6 +1,9 @@
 // data/nsys_small.sqlite: the tables of an export, filled by hand with Python's sqlite3: two steps of four kernels of
 // 4 us, 10 us apart, named "decode 0" and "decode"; one copy of 4 kB on a stream of its own; an H200.
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -66,6 +69,47 @@ TEST(Nsys, ReadsExportsWithOtherColumns) {
     ASSERT_FALSE(analysis->unattributed.empty());
     EXPECT_EQ(analysis->unattributed[0].name, "gemm_kernel");
     EXPECT_EQ(analysis->unattributed[0].count, 2.0);
+}
+
+// data/nsys_llama_graphs.sqlite.gz: a real export (data/README.md). What stands here was asked of the file with SQL:
+// SELECT sum(end - start) FROM CUPTI_ACTIVITY_KIND_KERNEL is 6,757,312; its ranges are a prefill, three decodes
+// launched kernel by kernel, of which the first took 583 ms, and four replays of a graph; the model has four layers.
+TEST(Nsys, ReadsARealExport) {
+    auto input = open_input(ROOFLINE_SOURCE_DIR "/tests/analyze/data/nsys_llama_graphs.sqlite.gz");
+    ASSERT_TRUE(input) << input.error().text;
+    const auto analysis = analyze(*input, {});
+    if (!analysis && analysis.error().unavailable) GTEST_SKIP() << analysis.error().text;
+    ASSERT_TRUE(analysis) << analysis.error().text;
+    EXPECT_EQ(std::llround(analysis->kernel_time.value * 1e9), 6'757'312);
+    EXPECT_EQ(analysis->account.device.name, "h200-sxm");
+    EXPECT_EQ(analysis->layers, 4.0);
+    std::vector<std::string> names;
+    for (const StepTime& step : analysis->steps) {
+        names.push_back(step.name);
+        EXPECT_EQ(step.graph_kernels, step.name.starts_with("graph") ? step.kernels : 0.0) << step.name;
+        EXPECT_EQ(step.layers, 4.0) << step.name;
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"prefill", "decode 0", "decode 1", "decode 2", "graph decode 0",
+                                               "graph decode 1", "graph decode 2", "graph decode 3"}));
+
+    // The first decode is no part of an average, but of the whole: stages add up to all the time there was.
+    ASSERT_EQ(analysis->account.stages.size(), 3U);
+    EXPECT_EQ(analysis->account.stages[1].repetitions, 6.0);
+    EXPECT_LT(analysis->account.stages[1].times.measured->value, 0.01);
+    double wall = 0.0;
+    for (const AccountStage& stage : analysis->account.stages) wall += stage.repetitions * stage.times.measured->value;
+    EXPECT_NEAR(wall, analysis->whole.wall.value, 1e-9);
+    for (const StreamTime& stream : analysis->streams)
+        EXPECT_NEAR((stream.attributed + stream.unattributed + stream.idle).value, stream.wall.value, 1e-9);
+    for (const Diagnosis& found : analysis->diagnoses)
+        EXPECT_EQ(found.words.find("waits for the host"), std::string::npos) << found.words;
+    const auto says = [&](const char* words) {
+        return std::any_of(analysis->account.notes.begin(), analysis->account.notes.end(),
+                           [&](const std::string& note) { return note.find(words) != std::string::npos; });
+    };
+    EXPECT_TRUE(says("decode 0 took 583.2 ms"));
+    EXPECT_TRUE(says("holds no shapes"));
+    EXPECT_FALSE(says("most kernels ran inside"));  // 900 of 2,413 did
 }
 
 TEST(Nsys, ADatabaseOfSomethingElseIsOneLine) {
