@@ -326,6 +326,7 @@ void write_model(JsonText& json, const ModelFile& model, const model::Lowered& l
             const model::LayerKind& layer = architecture.kinds[kind];
             double layers = 0.0;
             for (const int of : architecture.layers) layers += of == static_cast<int>(kind) ? 1.0 : 0.0;
+            if (layers == 0.0) continue;  // of a module that predicts further tokens, beside the stack
             json.object([&] {
                 json.add("label", layer.label);
                 json.add("layers", layers);

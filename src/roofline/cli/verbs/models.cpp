@@ -197,6 +197,7 @@ render::Table stack_of(const model::Architecture& architecture) {
     for (std::size_t kind = 0; kind < architecture.kinds.size(); ++kind) {
         const model::LayerKind& layer = architecture.kinds[kind];
         const auto layers = std::count(architecture.layers.begin(), architecture.layers.end(), static_cast<int>(kind));
+        if (layers == 0) continue;  // of a module that predicts further tokens, beside the stack
         table.rows.push_back({fmt::format("{}", layers), layer.label, layer.mixer ? layer.mixer->describe() : "",
                               layer.parallel ? "beside" : "then", layer.ffn ? layer.ffn->describe() : ""});
     }
