@@ -4,7 +4,7 @@
 # rooms below them are linked as they are. Nothing of it is built unless roofline_fuzz is asked for (script/fuzz), and
 # there is no such target where clang has no libFuzzer.
 
-find_program(ROOFLINE_FUZZ_CXX NAMES clang++-19 clang++-20 clang++-18 clang++)
+find_program(ROOFLINE_FUZZ_CXX NAMES clang++-19 clang++-20 clang++-18) # one that knows C++23, which a plain clang++ need not
 mark_as_advanced(ROOFLINE_FUZZ_CXX)
 
 function(roofline_fuzzer_works RESULT)
