@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <malloc.h>
 #include <memory>
@@ -28,10 +29,18 @@ struct Options {
     bool allow_measure = false;
 };
 
-/// Nobody waits for a browser, and one that is not there is no fault.
+/// Nobody waits for a browser, and one that is not there is no fault: what it would say is not for this terminal, and
+/// the Ctrl-C that stops the server is not for the browser.
 void open_browser(const std::string& address) {
     const ::pid_t child = ::fork();
     if (child != 0) return;
+    ::setsid();
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::pthread_sigmask(SIG_SETMASK, &none, nullptr);  // the server's is inherited, and would leave it deaf
+    const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (nowhere >= 0) ::dup2(nowhere, stream);
     for (const char* opener : {"xdg-open", "open"}) ::execlp(opener, opener, address.c_str(), nullptr);
     ::_exit(0);
 }
@@ -83,7 +92,10 @@ Result<int> run(const Options& options) {
     serve::Server server(std::move(asked));
     const auto bound = server.bind();
     if (!bound) return std::unexpected(bound.error());
-    const std::string address = fmt::format("http://{}:{}/", options.host, *bound);
+    // An address of colons stands in brackets, or its port is one more part of it.
+    const bool colons = options.host.contains(':');
+    const std::string address =
+        fmt::format("http://{}{}{}:{}/", colons ? "[" : "", options.host, colons ? "]" : "", *bound);
     fmt::print(stdout, "{}  (Ctrl-C stops it)\n", address);
     std::fflush(stdout);
     if (options.open) open_browser(address);
