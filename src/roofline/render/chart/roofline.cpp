@@ -455,6 +455,19 @@ void draw_points(Svg& svg, Drawing& drawing) {
     }
 }
 
+/// A machine that was measured has no datasheet: its limits are what was found.
+std::string limit_words(std::span<const Account> accounts) {
+    std::size_t measured = 0;
+    for (const Account& account : accounts) {
+        const Figure* figure = account.device.bandwidth(Level::memory);
+        const auto source =
+            figure == nullptr ? account.device.sources.end() : account.device.sources.find(figure->source);
+        if (source != account.device.sources.end() && source->second.kind == SourceKind::measured) ++measured;
+    }
+    if (measured == 0) return "limit (datasheet)";
+    return measured == accounts.size() ? "limit (measured)" : "limit (datasheet or measured)";
+}
+
 std::vector<LegendItem> legend_of(const Drawing& drawing) {
     std::vector<LegendItem> items;
     std::set<Group> groups;
@@ -482,7 +495,7 @@ std::vector<LegendItem> legend_of(const Drawing& drawing) {
         for (const Slope& slope : ceiling.slopes) measured = measured || slope.attainable < slope.limit;
         for (const ComputeRoof& roof : ceiling.roofs) measured = measured || roof.attainable < roof.limit;
     }
-    items.push_back({LegendItem::Kind::line, Shape::circle, "roof", "limit (datasheet)"});
+    items.push_back({LegendItem::Kind::line, Shape::circle, "roof", limit_words(drawing.accounts)});
     if (measured)
         items.push_back({LegendItem::Kind::line, Shape::circle, "roof roof-attainable", "attainable (measured)"});
     return items;
