@@ -17,7 +17,7 @@ using ::testing::Not;
 TEST(Markdown, HeadingsTablesListsTextAndCodeBecomeTheirElements) {
     const ReadMarkdown read = read_markdown(
         "# A title\n\n- first, `--batch 1`\n  - below it\n\ntwo\nlines\n\n## sums\n\n"
-        "| name | time |\n|---|---:|\n| a | 1 ms |\n| b | 2 ms |\n\n```text\n  as it is\n```\n");
+        "| name | time |\n|---|---:|\n| a | 1 ms |\n| b | 2 ms |\n\n```text\n  as it is\n  runs   up to 96\n```\n");
     EXPECT_EQ(read.title, "A title");
     ASSERT_EQ(read.sections.size(), 2U);
     EXPECT_EQ(read.sections[0].html,
@@ -28,7 +28,9 @@ TEST(Markdown, HeadingsTablesListsTextAndCodeBecomeTheirElements) {
     for (const char* part :
          {"<h2>sums</h2>", "<th scope=\"col\" class=\"words\"><button type=\"button\">name</button></th>",
           "<th scope=\"col\"><button type=\"button\">time</button></th>",
-          "<tr><td class=\"words\">b</td><td>2 ms</td></tr>", "<pre>  as it is\n</pre>"})
+          "<tr><td class=\"words\">b</td><td>2 ms</td></tr>",
+          "<pre><span style=\"--hang:2ch\">  as it is\n</span><span style=\"--hang:9ch\">  runs   up to "
+          "96\n</span></pre>"})
         EXPECT_THAT(read.sections[1].html, HasSubstr(part));
 }
 

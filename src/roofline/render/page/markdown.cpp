@@ -71,6 +71,16 @@ std::size_t heading_level(std::string_view line) {
     return level > 0 && level < 4 && line.substr(level).starts_with(' ') ? level : 0;
 }
 
+/// Where the words of a line begin, so that on a narrow page they go on below themselves: "  runs    up to 96 ..."
+/// hangs by ten. Words far to the right are a column of a table, which has no such place.
+std::size_t hanging(std::string_view line) {
+    constexpr std::size_t furthest = 16;
+    const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    const std::size_t gap = line.find("  ", begin);
+    const std::size_t text = gap == std::string_view::npos ? gap : line.find_first_not_of(' ', gap);
+    return text <= furthest ? text : std::min(begin, furthest);
+}
+
 class Reader {
   public:
     explicit Reader(std::string_view text) : lines_(lines_of(text)) {}
@@ -102,7 +112,8 @@ class Reader {
   private:
     std::string fenced() {
         std::string html = "<pre>";
-        for (++at_; at_ < lines_.size() && !is_fence(lines_[at_]); ++at_) html += escaped(lines_[at_]) + "\n";
+        for (++at_; at_ < lines_.size() && !is_fence(lines_[at_]); ++at_)
+            html += fmt::format("<span style=\"--hang:{}ch\">{}\n</span>", hanging(lines_[at_]), escaped(lines_[at_]));
         ++at_;
         return html + "</pre>\n";
     }
