@@ -67,7 +67,9 @@ Drawing among_all(const io::ModelFile& model, const model::Lowered& lowered) {
     }
     points.push_back(point_of(model, lowered));
     points.back().ringed = true;
-    return drawing_of(points);
+    Drawing drawing = drawing_of(points);
+    drawing.title.clear();  // the page is about this model
+    return drawing;
 }
 
 Result<int> list(const Options& options, const std::string& command) {
