@@ -8,7 +8,7 @@
 
 #include "core/devices.hpp"
 #include "model/scenarios.hpp"
-#include "roofline/predict/kernels/ggml_routing.hpp"
+#include "roofline/predict/kernels/ggml.hpp"
 #include "roofline/predict/prepared.hpp"
 
 namespace roofline::predict {

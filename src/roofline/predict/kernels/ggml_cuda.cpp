@@ -4,8 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "roofline/predict/kernels/ggml_routing.hpp"
-#include "roofline/predict/kernels/kernel.hpp"
+#include "roofline/predict/kernels/ggml.hpp"
 
 namespace roofline::predict {
 namespace {
@@ -40,20 +39,13 @@ constexpr std::array<Constant, 12> constants = {{
     {"scan_vector", "fraction", 0.03, 0.001, 1.0, "of the fp32 units' peak: a recurrence over a prompt"},
 }};
 
-constexpr double host_seconds = 150e-6;     // building, scheduling and sampling: between two steps
 constexpr double dot_product_rows = 8.0;    // up to here weights are multiplied as they stream (MMVQ)
 constexpr double tile_rows = 128.0;         // of one tile of a product (MMQ)
 constexpr double row_group = 8.0;           // rows are rounded up to this
 constexpr double tile_padding = 4.0;        // rows that a tile loses at its edge
 constexpr double tile_compute = 0.6;        // of the engine's peak
 constexpr double expert_raggedness = 0.91;  // part of a tile more that an expert's rows take
-constexpr double micro_batch = 2048.0;      // tokens at a time: a sliding window's cache holds that many beside it
-constexpr double cache_padding = 256.0;     // entries that attention rounds its context up to
 constexpr double state_in_place = 0.9;      // part of one sequence's state that is neither gathered nor copied
-
-double over(double work, double rate) {
-    return rate > 0.0 ? work / rate : 0.0;
-}
 
 double product(const Kernel& k, const Machine& m, std::span<const double> c) {
     if (k.rows <= 0.0 || k.copies <= 0.0) return 0.0;
@@ -75,15 +67,12 @@ double product(const Kernel& k, const Machine& m, std::span<const double> c) {
                     over(copies * padded * row_flops, m.peak * tile_compute));
 }
 
-/// A layer with a sliding window works on all its cache holds, masked.
+/// A layer with a sliding window works on all its cache holds, masked: here over a prompt too.
 double overreach(const Kernel& k) {
+    if (k.queries <= 1.0) return ggml::beyond_window(k);
     if (k.window <= 0.0 || k.context <= 0.0) return 1.0;
-    if (k.queries <= 1.0) {
-        const double held = std::min(std::ceil(k.context / cache_padding) * cache_padding, k.window + micro_batch);
-        return std::max(held / std::min(k.context, k.window), 1.0);
-    }
     const double middle = k.context - k.queries / 2.0;
-    return std::max(std::min(middle, k.window + micro_batch) / std::min(middle, k.window), 1.0);
+    return std::max(std::min(middle, k.window + ggml::micro_batch) / std::min(middle, k.window), 1.0);
 }
 
 double attention(const Kernel& k, const Machine& m, std::span<const double> c) {
@@ -100,37 +89,31 @@ double scan(const Kernel& k, const Machine& m, std::span<const double> c) {
         const double moved = std::max(k.sequences - state_in_place, 0.1) / k.sequences;
         return std::max(over(k.weight_bytes * moved, m.bandwidth * c[scan_memory]), over(k.weight_bytes, m.bandwidth));
     }
-    // Token after token: five flops for each number of the state, which is read and written in 4 bytes.
-    const double flops = 5.0 * k.weight_bytes / 8.0 * k.queries;
-    return std::max(over(flops, m.vector_peak * c[scan_vector]), over(k.flops, m.peak));
+    return std::max(over(ggml::recurrence_flops(k), m.vector_peak * c[scan_vector]), over(k.flops, m.peak));
 }
 
-double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
-    if (k.pattern == Pattern::step) return k.kernel_seconds + host_seconds;
-    double work = 0.0;
-    // Operators count activations in 16 bits; here they are fp32.
-    double moved = 2.0 * (k.input_bytes + k.output_bytes);
+double work(const Kernel& k, const Machine& m, std::span<const double> c) {
     switch (k.pattern) {
         case Pattern::product:
         case Pattern::experts:
-            work = product(k, m, c);
-            moved = 4.0 * k.rows * k.copies * (k.inner + k.cols);
-            break;
+            return product(k, m, c);
         case Pattern::attention:
         case Pattern::latent:
-            work = attention(k, m, c);
-            break;
+            return attention(k, m, c);
         case Pattern::scan:
-            work = scan(k, m, c);
-            break;
+            return scan(k, m, c);
         case Pattern::stream:
         case Pattern::collective:  // has classes of its own
         case Pattern::step:
-            moved += k.weight_bytes;
             break;
     }
-    const double launch = k.tokens > 1.0 ? c[plain_launch] : c[graph_launch];
-    return work + over(moved, m.bandwidth * c[activations]) + 1e-6 * launch;
+    return 0.0;
+}
+
+double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
+    if (k.pattern == Pattern::step) return k.kernel_seconds + ggml::host_seconds;
+    const double of_launch = k.tokens > 1.0 ? c[plain_launch] : c[graph_launch];
+    return work(k, m, c) + over(ggml::activation_bytes(k), m.bandwidth * c[activations]) + 1e-6 * of_launch;
 }
 
 }  // namespace

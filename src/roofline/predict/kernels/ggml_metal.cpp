@@ -4,8 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "roofline/predict/kernels/ggml_routing.hpp"
-#include "roofline/predict/kernels/kernel.hpp"
+#include "roofline/predict/kernels/ggml.hpp"
 
 namespace roofline::predict {
 namespace {
@@ -36,7 +35,6 @@ constexpr std::array<Constant, 10> constants = {{
     {"skew", "ratio", 0.4, 0.01, 10.0, "how alike tokens choose their experts; 0: independently"},
 }};
 
-constexpr double host_seconds = 150e-6;   // building, encoding and sampling: between two steps
 constexpr double dot_product_rows = 8.0;  // up to here matrix times vector,
 constexpr double rows_of_one_read = 4.0;  // weights being read once for so many rows
 constexpr double routed_tokens = 31.0;    // up to here each token reads its own experts
@@ -44,14 +42,8 @@ constexpr double tile_rows = 32.0;        // of one tile of a product
 constexpr double tile_cols = 64.0;
 constexpr double tile_memory = 0.75;      // of the bandwidth: weights of a product in tiles
 constexpr double attention_memory = 0.9;  // of the bandwidth: cached keys and values of one query
-constexpr double micro_batch = 2048.0;    // tokens at a time: a sliding window's cache holds that many beside it
-constexpr double cache_padding = 256.0;   // entries that attention rounds its context up to
 constexpr double scan_memory = 0.5;       // of the bandwidth: recurrent states; assumed, not timed
 constexpr double scan_vector = 0.03;      // of the fp32 peak: a recurrence over a prompt; assumed, not timed
-
-double over(double work, double rate) {
-    return rate > 0.0 ? work / rate : 0.0;
-}
 
 double product(const Kernel& k, const Machine& m, std::span<const double> c) {
     if (k.rows <= 0.0 || k.copies <= 0.0) return 0.0;
@@ -80,48 +72,38 @@ double attention(const Kernel& k, const Machine& m, std::span<const double> c) {
         return std::max(over(k.weight_bytes, m.bandwidth * attention_memory),
                         over(k.flops, m.peak * c[attention_matrix]));
     }
-    // A layer with a sliding window works on all its cache holds, masked. Over a prompt masked blocks are left out.
-    double more = 1.0;
-    if (k.window > 0.0 && k.context > 0.0) {
-        const double held = std::min(std::ceil(k.context / cache_padding) * cache_padding, k.window + micro_batch);
-        more = std::max(held / std::min(k.context, k.window), 1.0);
-    }
+    const double more = ggml::beyond_window(k);  // over a prompt masked blocks are left out
     return std::max(over(k.weight_bytes * more, m.bandwidth * attention_memory),
                     over(k.flops * more, m.vector_peak * c[attention_vector]));
 }
 
 double scan(const Kernel& k, const Machine& m) {
     if (k.queries <= 1.0) return over(k.weight_bytes, m.bandwidth * scan_memory);
-    // Token after token: five flops for each number of the state, which is read and written in 4 bytes.
-    const double flops = 5.0 * k.weight_bytes / 8.0 * k.queries;
-    return std::max(over(flops, m.vector_peak * scan_vector), over(k.flops, m.peak));
+    return std::max(over(ggml::recurrence_flops(k), m.vector_peak * scan_vector), over(k.flops, m.peak));
 }
 
-double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
-    if (k.pattern == Pattern::step) return k.kernel_seconds + host_seconds;
-    double work = 0.0;
-    // Operators count activations in 16 bits; here they are fp32.
-    double moved = 2.0 * (k.input_bytes + k.output_bytes);
+double work(const Kernel& k, const Machine& m, std::span<const double> c) {
     switch (k.pattern) {
         case Pattern::product:
         case Pattern::experts:
-            work = product(k, m, c);
-            moved = 4.0 * k.rows * k.copies * (k.inner + k.cols);
-            break;
+            return product(k, m, c);
         case Pattern::attention:
         case Pattern::latent:
-            work = attention(k, m, c);
-            break;
+            return attention(k, m, c);
         case Pattern::scan:
-            work = scan(k, m);
-            break;
+            return scan(k, m);
         case Pattern::stream:
         case Pattern::collective:  // has classes of its own
         case Pattern::step:
-            moved += k.weight_bytes;
             break;
     }
-    return work + over(moved, m.bandwidth * c[activations]) + 1e-6 * (k.tokens > 1.0 ? c[launch] : c[single_launch]);
+    return 0.0;
+}
+
+double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
+    if (k.pattern == Pattern::step) return k.kernel_seconds + ggml::host_seconds;
+    const double of_launch = k.tokens > 1.0 ? c[launch] : c[single_launch];
+    return work(k, m, c) + over(ggml::activation_bytes(k), m.bandwidth * c[activations]) + 1e-6 * of_launch;
 }
 
 }  // namespace
