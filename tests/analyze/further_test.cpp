@@ -133,5 +133,23 @@ TEST(Further, OptimizersThatShareABackwardPassShareAStep) {
     EXPECT_EQ(analysis->steps[1].kernels, 9.0);
 }
 
+// One prompt, three tokens launch by launch and four from a captured graph, nothing named: 66 kernels a token either
+// way, but the graph needs a fraction of the time.
+TEST(Further, TokensOfAGraphAreAStageBesideThoseLaunchedOneByOne) {
+    expect_found({"mixed_eager_graph", 3'022'768, "decode", 3, 3});
+    const Analysis analysis = analysis_of("mixed_eager_graph");
+    const AccountStage* one_by_one = stage_of(analysis, "decode");
+    const AccountStage* graph = stage_of(analysis, "decode (graph)");
+    ASSERT_NE(one_by_one, nullptr);
+    ASSERT_NE(graph, nullptr);
+    EXPECT_EQ(graph->repetitions, 4.0);
+    EXPECT_EQ(graph->batch, 4.0);
+    EXPECT_EQ(graph->context, 128.0) << "the cache has room for so many, and all of it is read";
+    EXPECT_EQ(one_by_one->context, 128.0);
+    EXPECT_GT(graph->tokens_per_second(*graph->times.measured),
+              3.0 * one_by_one->tokens_per_second(*one_by_one->times.measured));
+    EXPECT_EQ(count_of(*graph, "layers.attention.core"), count_of(*one_by_one, "layers.attention.core"));
+}
+
 }  // namespace
 }  // namespace roofline::analyze

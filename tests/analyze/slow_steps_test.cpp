@@ -12,7 +12,6 @@ namespace {
 struct Made {
     std::int64_t wall = 0;
     std::int64_t busy = 0;
-    bool in_graph = false;
 };
 
 /// Names of the steps that stay in the one stage there is.
@@ -23,7 +22,6 @@ std::vector<std::string> kept(const std::vector<Made>& made, std::vector<std::st
     for (std::uint32_t i = 0; i < made.size(); ++i) {
         Item item;
         item.time = made[i].busy;
-        item.in_graph = made[i].in_graph;
         items.all.push_back(item);
         Step step;
         step.name = std::to_string(i);
@@ -54,18 +52,13 @@ TEST(SlowSteps, OneThatWaitsTenTimesTheMedianIsSetApartAndNamed) {
     EXPECT_TRUE(notes[0].starts_with("0 took 900.0 us, 837 times the median of the 4 steps of decode")) << notes[0];
 }
 
-TEST(SlowSteps, OfThreeNoneIsTheUsualOne) {
-    EXPECT_EQ(kept({{900'000, 500}, {1000, 500}, {1100, 500}}).size(), 3U);
+TEST(SlowSteps, OfTwoNoneIsTheUsualOne) {
+    EXPECT_EQ(kept({{900'000, 500}, {1000, 500}}).size(), 2U);
+    EXPECT_EQ(kept({{900'000, 500}, {1000, 500}, {1100, 500}}), (Names{"1", "2"}));
 }
 
 TEST(SlowSteps, OneThatComputesLongStays) {
     EXPECT_EQ(kept({{900'000, 899'000}, {1000, 500}, {1100, 500}, {1050, 500}}).size(), 4U);
-}
-
-// Launched kernel by kernel a step takes 15 times what its graph does; only the first is slow among its like.
-TEST(SlowSteps, GraphsAreHeldAgainstGraphs) {
-    EXPECT_EQ(kept({{400'000, 500}, {9000, 500}, {9100, 500}, {600, 500, true}, {600, 500, true}, {600, 500, true}}),
-              (Names{"1", "2", "3", "4", "5"}));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "roofline/analyze/counters.hpp"
 #include "roofline/analyze/expect.hpp"
+#include "roofline/analyze/stages.hpp"
 
 namespace roofline::analyze {
 namespace {
@@ -121,6 +122,15 @@ const Step* lender_before(const Items& items, const Steps& steps, std::uint32_t 
         }
     }
     return nullptr;
+}
+
+/// Room for more keys than there were tokens, or decodes that all see as many: a cache of fixed size, which is read as
+/// it is.
+bool fixed_cache(const Steps& steps, const Step& lender, double queries) {
+    if (lender.kind == "prefill") return lender.context > queries;
+    const std::vector<std::uint32_t>& like = steps.stages[lender.stage].steps;
+    return like.size() > 1 && std::all_of(like.begin(), like.end(),
+                                          [&](std::uint32_t i) { return steps.all[i].context == lender.context; });
 }
 
 /// What a kernel does, by a name that does not change with the number of rows: products of any shape are alike, and
@@ -357,8 +367,7 @@ Seconds borrow_from_prompts(const Timeline& timeline, Items& items, Steps& steps
         change.batch = lender->batch;
         change.tokens = lender->tokens;
         change.queries = std::max(1.0, lender->tokens / lender->batch);
-        // Room for more keys than there were tokens: a cache of fixed size, which a decode reads as it is.
-        const bool fixed = lender->context > change.queries && lender->kind == "prefill";
+        const bool fixed = fixed_cache(steps, *lender, change.queries);
         double context = 0.0;
         for (std::size_t i = 0; i < stage.steps.size(); ++i)
             context += fixed ? lender->context : lender->context + static_cast<double>(i + 1);

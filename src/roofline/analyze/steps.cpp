@@ -1,80 +1,21 @@
 #include "roofline/analyze/steps.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
 
-#include <fmt/format.h>
-
 #include "roofline/analyze/engine_ranges.hpp"
-#include "roofline/analyze/json_scan.hpp"
+#include "roofline/analyze/named_ranges.hpp"
+#include "roofline/analyze/stages.hpp"
 
 namespace roofline::analyze {
-
 namespace {
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return result;
-}
 
 bool has(const std::string& text, std::string_view part) {
     return text.find(part) != std::string::npos;
-}
-
-/// What the name of a range says it is; empty: nothing about steps.
-std::string kind_of_name(std::string_view raw) {
-    const std::string name = lower(raw);
-    for (const char* foreign :
-         {"optimizer", "nccl", "compiledfx", "torch-compiled", "dataloader", "backward", "record_param", "fsdp::"})
-        if (has(name, foreign)) return {};
-    if (const auto scheduled = scheduled_in(name)) {
-        if (scheduled->reading.requests == 0.0) return "decode";
-        return scheduled->writing.requests == 0.0 ? "prefill" : "mixed";
-    }
-    if (has(name, "prefill") || has(name, "prompt") || has(name, "extend")) return "prefill";
-    if (has(name, "decode") || has(name, "next_token")) return "decode";
-    if (name.starts_with("encode") && name.find_first_not_of("0123456789_ #:", 6) == std::string::npos) return "encode";
-    for (const char* word :
-         {"step", "forward", "iter", "token", "execute_model", "model_run", "inference", "generate", "train"})
-        if (has(name, word)) return "step";
-    return {};
-}
-
-struct Range {
-    std::int64_t begin;
-    std::int64_t end;
-    std::string name;
-    std::string kind;
-};
-
-/// Ranges that name a stage, or, where none does, ranges that name steps; of nested ones the inner.
-std::vector<Range> named_ranges(const Timeline& timeline) {
-    std::vector<Range> exact;
-    std::vector<Range> vague;
-    for (const Annotation& annotation : timeline.annotations) {
-        const std::string name = readable(timeline.texts[annotation.name]);
-        const std::string kind = kind_of_name(name);
-        if (kind.empty()) continue;
-        (kind == "step" ? vague : exact).push_back({annotation.begin, annotation.end, name, kind});
-    }
-    std::vector<Range>& chosen = exact.empty() ? vague : exact;
-    std::stable_sort(chosen.begin(), chosen.end(), [](const Range& a, const Range& b) {
-        return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
-    });
-    std::vector<Range> kept;
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-        const bool holds_another =
-            i + 1 < chosen.size() && chosen[i + 1].begin < chosen[i].end && chosen[i + 1].end <= chosen[i].end;
-        if (!holds_another && (kept.empty() || kept.back().end <= chosen[i].begin)) kept.push_back(chosen[i]);
-    }
-    return kept;
 }
 
 class Search {
@@ -105,8 +46,8 @@ class Search {
         for (Step& step : steps_.all) describe(step);
         steps_.layers = repeated_layers(steps_.all);
         tell_graphs();
-        windows();
-        stages();
+        set_windows(steps_.all);
+        form_stages(steps_);
         if (steps_.all.empty()) roles_of_everything();
         return std::move(steps_);
     }
@@ -407,8 +348,8 @@ class Search {
         for (std::size_t i = 0; i < steps_.all.size(); ++i) {
             Step& step = steps_.all[i];
             prompt = prompt || step.kind == "prefill";
-            const bool graph = in_graphs[i] * 2 > step.items.size() && alike[in_graphs[i]] > 1;
-            if (prompt && graph && step.kind == "step") step.kind = "decode";
+            step.graph = in_graphs[i] * 2 > step.items.size();
+            if (prompt && step.graph && alike[in_graphs[i]] > 1 && step.kind == "step") step.kind = "decode";
         }
     }
 
@@ -507,53 +448,6 @@ class Search {
         step.context = std::max(step.context, static_cast<double>(dims[3]));  // windows see less than the rest
     }
 
-    /// A step lasts until the next begins, for that is how long its tokens take; but a pause between two steps that the
-    /// host spends elsewhere belongs to neither.
-    void windows() {
-        for (std::size_t i = 0; i + 1 < steps_.all.size(); ++i) {
-            Step& step = steps_.all[i];
-            const std::int64_t next = steps_.all[i + 1].begin;
-            if (next <= step.end) {
-                step.end = std::max(step.begin, next);
-            } else if (step.host_end > 0) {
-                step.end = std::clamp(step.host_end, step.end, next);
-            } else if (next - step.end < step.wall() / 2) {
-                step.end = next;
-            }
-        }
-    }
-
-    void stages() {
-        std::map<std::string, int> kinds;
-        for (std::uint32_t i = 0; i < steps_.all.size(); ++i) {
-            Step& step = steps_.all[i];
-            const bool whole_prompt = step.kind != "decode";
-            auto same = std::find_if(steps_.stages.begin(), steps_.stages.end(), [&](const Stage& stage) {
-                return stage.kind == step.kind && stage.batch == step.batch &&
-                       (!whole_prompt || stage.tokens == step.tokens);
-            });
-            if (same == steps_.stages.end()) {
-                ++kinds[step.kind];
-                steps_.stages.push_back({step.kind, step.kind, {}, step.batch, step.tokens, 0.0, step.chunk});
-                same = steps_.stages.end() - 1;
-            }
-            step.stage = static_cast<std::uint32_t>(same - steps_.stages.begin());
-            same->steps.push_back(i);
-            same->context += step.context;
-            if (step.name.empty()) step.name = fmt::format("{} {}", step.kind, same->steps.size());
-        }
-        for (Stage& stage : steps_.stages) {
-            stage.context /= static_cast<double>(stage.steps.size());
-            if (kinds[stage.kind] == 1) continue;
-            stage.name = stage.batch > 0.0 && stage.kind == "decode"
-                             ? fmt::format("{}, batch {:.0f}", stage.kind, stage.batch)
-                             : fmt::format("{}, {:.0f} tokens", stage.kind, stage.tokens);
-            int copies = 0;
-            for (const Stage& other : steps_.stages) copies += &other != &stage && other.name == stage.name ? 1 : 0;
-            if (copies > 0) stage.name += fmt::format(" in {:.0f} sequences", stage.batch);
-        }
-    }
-
     const Timeline& timeline_;
     Items& items_;
     Steps steps_;
@@ -565,23 +459,6 @@ class Search {
 };
 
 }  // namespace
-
-double repeated_layers(const std::vector<Step>& steps) {
-    double all = 0.0;
-    std::map<double, int> decodes;  // that have so many
-    for (const Step& step : steps) {
-        all = std::max(all, step.layers);
-        if (step.kind == "decode" && step.layers > 0.0) ++decodes[step.layers];
-    }
-    double usual = all;
-    int most = 0;
-    for (const auto& [layers, count] : decodes) {
-        if (count < most) continue;
-        usual = layers;
-        most = count;
-    }
-    return usual;
-}
 
 Steps find_steps(const Timeline& timeline, Items& items) {
     return Search(timeline, items).run();

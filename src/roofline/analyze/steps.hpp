@@ -23,6 +23,7 @@ struct Step {
     double chunk = 0.0;  // of a mixed step: tokens of prompts among `tokens`; `batch` are the sequences that write
     double layers = 0.0;
     bool experts = false;
+    bool graph = false;  // most of it was started by launches of graphs
     std::uint32_t stage = none;
 
     std::int64_t wall() const { return end - begin; }
@@ -36,6 +37,7 @@ struct Stage {
     double tokens = 0.0;
     double context = 0.0;  // mean over its steps
     double chunk = 0.0;    // of mixed steps: tokens of prompts
+    bool graph = false;    // as its steps
 };
 
 struct Steps {
@@ -45,9 +47,6 @@ struct Steps {
     double layers = 0.0;             // that repeat in a step, or in all that ran where there are no steps
     std::string found_by;            // "annotations", "embeddings", "graph launches"; empty: none were found
 };
-
-/// As many as most decodes repeat, for a prompt may begin with an encoder; the most of any step where there are none.
-double repeated_layers(const std::vector<Step>& steps);
 
 /// Finds them and writes step and role into the items.
 Steps find_steps(const Timeline& timeline, Items& items);

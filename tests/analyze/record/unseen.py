@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 import record
+from hold_out import Small, heard
 from record import case, quick, recorded
 
 record.CASES.clear()
@@ -84,7 +85,6 @@ def convnet_training():
 
 @case
 def compiled_train():
-    from hold_out import Small
     plain = Small(width=512, heads=8, layers=2).cuda()
     ids = torch.randint(3, 1000, (4, 97), device="cuda")
 
@@ -96,8 +96,8 @@ def compiled_train():
              torch.bfloat16, steps=2)
 
 
-def graphed(name, model, batch, prompt, steps=4):
-    """A prompt launch by launch, then decode steps replayed from a captured graph."""
+def graphed(name, model, batch, prompt, steps=4, launched=0):
+    """A prompt and `launched` tokens launch by launch, then decode steps replayed from a captured graph."""
     from transformers import StaticCache
     cache = StaticCache(config=model.config, max_cache_len=128)
     ids = torch.randint(3, 1000, (batch, prompt), device="cuda")
@@ -127,9 +127,9 @@ def graphed(name, model, batch, prompt, steps=4):
             with torch.no_grad():
                 cache.reset()
                 first()
-                for i in range(steps):
+                for i in range(launched + steps):
                     place.fill_(prompt + i)
-                    one_step()
+                    step() if i < launched else one_step()
             torch.cuda.synchronize()
         return body
 
@@ -152,26 +152,7 @@ def graph_moe_decode():
 
 @case
 def whisper():
-    """As in hold_out.py, but nothing is named."""
-    from transformers import WhisperConfig, WhisperForConditionalGeneration
-    config = WhisperConfig(vocab_size=20011, encoder_layers=2, decoder_layers=2, d_model=512, encoder_attention_heads=8,
-                           decoder_attention_heads=8, encoder_ffn_dim=2048, decoder_ffn_dim=2048, pad_token_id=0,
-                           bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)
-    with torch.device("cuda"):
-        model = WhisperForConditionalGeneration(config).to(torch.float16).eval()
-    sound = torch.randn(1, 80, 3000, device="cuda", dtype=torch.float16)
-    one = torch.ones((1, 1), dtype=torch.long, device="cuda")
-
-    def body():
-        with torch.no_grad():
-            encoded = model.model.encoder(sound)
-            cache = None
-            for _ in range(3):
-                cache = model(encoder_outputs=encoded, decoder_input_ids=one, past_key_values=cache,
-                              use_cache=True).past_key_values
-            torch.cuda.synchronize()
-
-    counted("whisper", body)
+    heard(counted, named=False)
 
 
 @case
