@@ -11,6 +11,8 @@ struct Database;
 struct Statement;
 
 inline constexpr int ok = 0;
+inline constexpr int corrupt = 11;
+inline constexpr int no_database = 26;
 inline constexpr int row = 100;
 inline constexpr int done = 101;
 inline constexpr int open_to_read = 0x1;

@@ -13,7 +13,9 @@
 // and end must be there. No shapes: FLOPs and bytes need --model. SQLite is loaded when such a file is met; it wants a
 // file it can move about in, so what comes compressed or from a pipe is written to a temporary one first.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -46,10 +48,15 @@ class File {
     File& operator=(const File&) = delete;
     ~File() { library_.close(database_); }
 
+    /// Of a file that is shorter than it says: SQLite refuses it, unless it is told that its tables may be broken.
+    void bear_with_cuts() { library_.exec(database_, "PRAGMA writable_schema = ON", nullptr, nullptr, nullptr); }
+
     /// A query that cannot be asked has no rows.
     void rows(const std::string& query, const std::function<void(Statement*)>& each) {
         Statement* statement = nullptr;
-        if (library_.prepare_v2(database_, query.c_str(), -1, &statement, nullptr) != 0) return;
+        const int asked = library_.prepare_v2(database_, query.c_str(), -1, &statement, nullptr);
+        if (asked == sqlite::corrupt || asked == sqlite::no_database) problem_ = library_.errmsg(database_);
+        if (asked != sqlite::ok) return;
         int state = library_.step(statement);
         for (; state == sqlite::row; state = library_.step(statement)) each(statement);
         if (state != sqlite::done) problem_ = library_.errmsg(database_);
@@ -240,6 +247,39 @@ class Temporary {
     int file_ = -1;
 };
 
+/// What the first hundred bytes say of the file's size, and what it has. All numbers are big-endian: the size of a page
+/// at 16 (1 means 65,536), the count of pages at 28, which holds if the numbers of changes at 24 and 92 are the same.
+struct Sizes {
+    std::uint64_t found = 0;
+    std::uint64_t page = 0;
+    std::uint64_t pages = 0;  // zero: not said
+
+    bool cut() const { return found < page * pages; }
+};
+
+Sizes sizes_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::array<unsigned char, 100> header{};
+    Sizes sizes;
+    const bool whole = static_cast<bool>(file.read(reinterpret_cast<char*>(header.data()), header.size()));
+    file.clear();
+    file.seekg(0, std::ios::end);
+    sizes.found = static_cast<std::uint64_t>(std::max<std::streamoff>(0, file.tellg()));
+    if (!whole) {
+        sizes.page = header.size();
+        sizes.pages = 1;
+        return sizes;
+    }
+    const auto number = [&](std::size_t at, std::size_t bytes) {
+        std::uint64_t value = 0;
+        for (std::size_t i = 0; i < bytes; ++i) value = value << 8U | header[at + i];
+        return value;
+    };
+    sizes.page = number(16, 2) == 1 ? 65536 : number(16, 2);
+    if (number(24, 4) == number(92, 4)) sizes.pages = number(28, 4);
+    return sizes;
+}
+
 Result<Analysis> read(Input& input, const Options& options) {
     std::optional<Temporary> unpacked;
     std::string path = input.path();
@@ -256,11 +296,22 @@ Result<Analysis> read(Input& input, const Options& options) {
         return fail(fmt::format("{}: SQLite cannot open it", input.name()));
     }
     File file(*library, database);
+    const Sizes sizes = sizes_of(path);
+    const std::string cut = sizes.pages > 1
+                                ? fmt::format("cut off at byte {}, expected {} ({} pages of {})", sizes.found,
+                                              sizes.page * sizes.pages, sizes.pages, sizes.page)
+                                : fmt::format("cut off at byte {}, expected at least {}", sizes.found, sizes.page);
+    if (sizes.cut()) file.bear_with_cuts();
     Timeline timeline;
     Processes processes(file.has("CUPTI_ACTIVITY_KIND_KERNEL", "globalPid"));
     read_kernels(file, timeline, processes);
     read_host(file, timeline, processes);
-    if (!file.problem().empty()) return fail(fmt::format("{}: {}", input.name(), file.problem()));
+    if (sizes.cut()) {
+        if (timeline.ran.empty()) return fail(fmt::format("{}: {}: no kernel can be read", input.name(), cut));
+        timeline.notes.push_back(fmt::format("the database is {}: this is about what could be read of it", cut));
+    } else if (!file.problem().empty()) {
+        return fail(fmt::format("{}: {}", input.name(), file.problem()));
+    }
     if (timeline.ran.empty()) {
         return fail(
             fmt::format("{}: a database without kernels: expected the export of an Nsight Systems report traced with "
@@ -270,7 +321,10 @@ Result<Analysis> read(Input& input, const Options& options) {
     timeline.events = static_cast<double>(timeline.ran.size() + timeline.calls.size() + timeline.annotations.size());
     const double events = timeline.events;
     auto analysis = analyze_timeline(std::move(timeline), options, input.name());
-    if (analysis) analysis->events = events;
+    if (analysis) {
+        analysis->events = events;
+        analysis->partial = sizes.cut();
+    }
     return analysis;
 }
 
