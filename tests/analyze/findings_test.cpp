@@ -1,13 +1,16 @@
 // What recorded traces of other architectures and backends come to, each figure derived by hand, and findings on them.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "places.hpp"
 #include "roofline/analyze/format.hpp"
+#include "roofline/analyze/json.hpp"
 #include "roofline/analyze/ranks.hpp"
+#include "roofline/analyze/text.hpp"
 #include "roofline/io/calibration_file.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/profile_file.hpp"
@@ -261,6 +264,30 @@ TEST(Formats, AReportOfOurOwnSaysWhoReadsIt) {
     EXPECT_NE(analysis.error().text.find("roofline compare"), std::string::npos) << analysis.error().text;
     Input sweep = Input::from_memory("s.json", "{\"schema\": \"roofline.sweep/1\"}");
     EXPECT_NE(analyze(sweep, {}).error().text.find("roofline.sweep"), std::string::npos);
+}
+
+// Tables, CSV and JSON name one and the same: what held a record back under the ceilings that were measured.
+TEST(Findings, EveryFormatNamesTheSameBound) {
+    const Analysis analysis = analysis_of("hf_llama_1b_h200_torch_profiler");
+    const std::string csv = analysis_csv({analysis}, {});
+    const io::OrderedJson json = analysis_json(analysis, "record", {});
+    std::set<std::string> bounds;
+    for (const auto& stage : json["stages"]) {
+        for (const auto& record : stage["records"]) {
+            if (record["kind"] == "idle") continue;
+            const std::string bound = record["bound"];
+            const std::string place =
+                fmt::format(",{},{},", stage["stage"].get<std::string>(), record["name"].get<std::string>());
+            const std::size_t at = csv.find(place);
+            ASSERT_NE(at, std::string::npos) << place;
+            const std::string line = csv.substr(at, csv.find('\n', at) - at);
+            EXPECT_TRUE(line.ends_with("," + bound)) << line << " " << bound;
+            bounds.insert(bound);
+        }
+    }
+    EXPECT_TRUE(bounds.contains("latency"));
+    EXPECT_TRUE(bounds.contains("compute"));
+    EXPECT_TRUE(bounds.contains("memory"));
 }
 
 }  // namespace

@@ -17,20 +17,11 @@ namespace {
 using render::Align;
 using render::Table;
 
-/// What holds a record back under the ceilings that were measured; short kernels far from any of them are held by their
-/// own start.
-std::string_view held_by(const Record& record, const Roofs& roofs) {
-    const Seconds time = record.times.measured.value_or(Seconds{});
-    const bool short_kernels = record.count > 0.0 && time / record.count < Seconds(8e-6);
-    if (short_kernels && record.times.attainable < time * 0.2) return name(Bound::latency);
-    return name(time_under(record.work, roofs).bound);
-}
-
 /// As a table says it.
 std::string bound_of(const Record& record, const Analysis& analysis, const Roofs& roofs) {
     if (record.kind == Kind::idle) return "waiting";
     if (record.kind == Kind::unattributed) return "unknown";
-    return analysis.device_known ? std::string(held_by(record, roofs)) : "-";
+    return analysis.device_known ? std::string(name(held_by(record, roofs))) : "-";
 }
 
 double share(Seconds part, Seconds whole) {

@@ -61,4 +61,12 @@ Verdict judge(const Work& work, const Roofs& roofs) {
     return verdict;
 }
 
+Bound held_by(const Record& record, const Roofs& attainable) {
+    if (record.kind == Kind::idle) return Bound::latency;
+    const Seconds time = record.times.measured.value_or(Seconds{});
+    const bool short_kernels = record.count > 0.0 && time / record.count < Seconds(8e-6);
+    if (short_kernels && record.times.attainable < time * 0.2) return Bound::latency;
+    return time_under(record.work, attainable).bound;
+}
+
 }  // namespace roofline

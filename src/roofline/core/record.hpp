@@ -80,4 +80,8 @@ struct Verdict {
 
 Verdict judge(const Work& work, const Roofs& roofs);
 
+/// What held back something that ran, under the ceilings that were measured. Short kernels far from any of them are
+/// held by their own start, and so is a device that waits.
+Bound held_by(const Record& record, const Roofs& attainable);
+
 }  // namespace roofline

@@ -33,8 +33,8 @@ void write_bytes(JsonText& json, const std::array<Bytes, level_count>& bytes, By
     });
 }
 
-void write_record(JsonText& json, const Record& record, const Device& device, double stage_seconds) {
-    const Roofs limit = limit_roofs(device);
+void write_record(JsonText& json, const Record& record, const Account& account, double stage_seconds) {
+    const Roofs limit = limit_roofs(account.device);
     const Verdict verdict = judge(record.work, limit);
     const Seconds shown = record.times.measured.value_or(record.times.expected);
     const auto over_shown = [&](double seconds) { return shown.value > 0.0 ? seconds / shown.value : 0.0; };
@@ -48,7 +48,9 @@ void write_record(JsonText& json, const Record& record, const Device& device, do
     json.add("flops", record.work.flops.value);
     write_bytes(json, record.work.bytes, record.weights, record.kv);
     json.add("intensity", verdict.intensity.value);
-    json.add("bound", name(verdict.bound));
+    // What a trace shows is held against the ceilings that its tables hold it against.
+    const bool traced = account.verb == "analyze";
+    json.add("bound", name(traced ? held_by(record, attainable_roofs(account.device)) : verdict.bound));
     json.add("fraction_of_peak",
              over_shown(record.work.flops.value * limit.flop_cost(record.work.engine, record.work.type)));
     json.add("fraction_of_bandwidth",
@@ -58,7 +60,7 @@ void write_record(JsonText& json, const Record& record, const Device& device, do
     json.add("origin", name(record.origin));
 }
 
-void write_stage(JsonText& json, const AccountStage& stage, const Device& device) {
+void write_stage(JsonText& json, const AccountStage& stage, const Account& account) {
     Flops flops{};
     Bytes weights{};
     Bytes kv{};
@@ -87,7 +89,7 @@ void write_stage(JsonText& json, const AccountStage& stage, const Device& device
     });
     const double seconds = stage.times.measured.value_or(stage.times.expected).value;
     json.array("records", [&] {
-        for (const Record& record : stage.records) json.object([&] { write_record(json, record, device, seconds); });
+        for (const Record& record : stage.records) json.object([&] { write_record(json, record, account, seconds); });
     });
 }
 
@@ -155,8 +157,7 @@ std::string account_text(const Account& account, const RunInfo& run) {
         json.object("device", [&] { write_device(json, account.device); });
         if (!account.model.empty()) json.object("model", [&] { json.add("name", account.model); });
         json.array("stages", [&] {
-            for (const AccountStage& stage : account.stages)
-                json.object([&] { write_stage(json, stage, account.device); });
+            for (const AccountStage& stage : account.stages) json.object([&] { write_stage(json, stage, account); });
         });
         json.add("notes", account.notes);
     });
