@@ -76,6 +76,103 @@ TEST(Engines, WritingTheCacheTouchesOnlyWhatIsNew) {
     EXPECT_EQ(written->kv, 2.0 * 8 * 8 * 128) << "one byte a number in the cache";
 }
 
+// vLLM hands over only what is new; SGLang the whole cache beside it. 8 tokens, 8 heads of 128.
+TEST(Engines, ACacheIsNotReadWhereItIsWritten) {
+    const auto told = effort("vllm::unified_kv_cache_update",
+                             {tensor({8, 8, 128}, bf16), tensor({8, 8, 128}, bf16), value("model.layers.0")});
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->activations, 2.0 * 2 * 8 * 8 * 128);
+    EXPECT_EQ(told->kv, told->activations);
+    const auto stored =
+        effort("sglang::store_cache", {tensor({8, 1024}, bf16), tensor({8, 1024}, bf16), tensor({900000, 8, 128}, fp8),
+                                       tensor({900000, 8, 128}, fp8), tensor({8}, "long int")});
+    ASSERT_TRUE(stored);
+    EXPECT_EQ(stored->activations, told->activations);
+    EXPECT_EQ(stored->kv, told->kv / 2.0);
+}
+
+// q [8 x 32 x 128] and k [8 x 8 x 128] are read and written, v is read; k and v go into the cache; of the table one row
+// of 128 floats for each of 8 positions.
+TEST(Engines, TurningMayWriteTheCacheOnItsWay) {
+    const auto turned = effort("sglang::apply_rope_inplace_with_kvcache",
+                               {tensor({8, 32, 128}, bf16), tensor({8, 8, 128}, bf16), tensor({8, 8, 128}, bf16),
+                                tensor({900000, 8, 128}, bf16), tensor({900000, 8, 128}, bf16),
+                                tensor({131072, 128}, "float"), tensor({8}, "long int"), tensor({8}, "long int")});
+    ASSERT_TRUE(turned);
+    EXPECT_EQ(turned->flops, 3.0 * 8 * 40 * 128);
+    EXPECT_EQ(turned->activations, 2.0 * 2 * 8 * 40 * 128 + 2.0 * 8 * 8 * 128 + 8 * 8 + 8 * 128 * 4.0);
+    EXPECT_EQ(turned->kv, 2.0 * 2 * 8 * 8 * 128);
+}
+
+// 300 latents of 576 numbers, one byte each in the cache, two where they are wanted.
+TEST(Engines, WhatIsGatheredFromACacheIsReadOnce) {
+    const auto gathered = effort("_C_cache_ops::gather_and_maybe_dequant_cache",
+                                 {tensor({9000, 64, 576}, fp8), tensor({300, 576}, bf16), tensor({2, 100}, "int"),
+                                  tensor({3}, "int"), tensor({300}, "int"), value("300")});
+    ASSERT_TRUE(gathered);
+    EXPECT_EQ(gathered->kv, 300.0 * 576);
+    EXPECT_EQ(gathered->activations, 300.0 * 576 * 2);
+}
+
+// One token of 4 sequences in 2,048 channels, 4 taps: 3 inputs of each are kept, read and written.
+TEST(Engines, AShortConvolutionKeepsItsLastInputs) {
+    const auto one = effort("sgl_kernel::causal_conv1d_update", {tensor({4, 2048}, bf16), tensor({500, 2048, 3}, bf16),
+                                                                 tensor({2048, 4}, bf16), nothing()});
+    ASSERT_TRUE(one);
+    EXPECT_EQ(one->flops, 2.0 * 4 * 4 * 2048);
+    EXPECT_EQ(one->activations, 2.0 * 2 * 4 * 2048);
+    EXPECT_EQ(one->kv, 2.0 * 3 * 2 * 4 * 2048);
+    EXPECT_EQ(one->weights, 2.0 * 2048 * 4);
+}
+
+// [8 x 7168] x [2112 x 7168] in eight bits: a scale for 128 numbers of a row, and for 128 x 128 of the weight.
+TEST(Engines, DeepGemmHoldsItsScalesBesideItsOperands) {
+    for (const char* name : {"vllm::fp8_gemm_nt_op", "sglang::deep_gemm_fp8_fp8_bf16_nt"}) {
+        const auto product = effort(name, {tensor({8, 7168}, fp8), tensor({8, 56}, "float"), tensor({2112, 7168}, fp8),
+                                           tensor({17, 56}, "float"), tensor({8, 2112}, bf16)});
+        ASSERT_TRUE(product) << name;
+        EXPECT_EQ(product->flops, 2.0 * 8 * 7168 * 2112) << name;
+        EXPECT_EQ(product->weights, 2112.0 * 7168 + 4.0 * 17 * 56) << name;
+        EXPECT_EQ(product->activations, 8.0 * 7168 + 4.0 * 8 * 56 + 2.0 * 8 * 2112) << name;
+        EXPECT_EQ(product->type, DType::fp8) << name;
+    }
+}
+
+// 4096 numbers of four bits are 2048 bytes; a scale of eight bits for 16 of them.
+TEST(Engines, FourBitProductsOfFlashInferTakeEitherOrder) {
+    for (const auto& weight : {std::vector<std::int64_t>{6144, 2048}, std::vector<std::int64_t>{2048, 6144}}) {
+        const auto product =
+            effort("vllm::flashinfer_mm_fp4", {tensor({8, 2048}, "unsigned char"), tensor(weight, "unsigned char"),
+                                               tensor({8, 256}, fp8), tensor({6144, 256}, fp8), tensor({1}, "float")});
+        ASSERT_TRUE(product);
+        EXPECT_EQ(product->flops, 2.0 * 8 * 4096 * 6144);
+        EXPECT_EQ(product->weights, 2048.0 * 6144 + 6144.0 * 256);
+        EXPECT_EQ(product->type, DType::fp4);
+    }
+}
+
+// Q4_K: 144 bytes hold 256 numbers, so a row of 4096 takes 2304.
+TEST(Engines, FormatsOfGgufAreMultipliedAsTheyAre) {
+    const auto product = effort("_C::ggml_mul_mat_vec_a8", {tensor({11008, 2304}, "unsigned char"),
+                                                            tensor({1, 4096}, bf16), value("12"), value("11008")});
+    ASSERT_TRUE(product);
+    EXPECT_EQ(product->flops, 2.0 * 4096 * 11008);
+    EXPECT_EQ(product->weights, 11008.0 * 2304);
+}
+
+// 4 tokens with 2 experts each of 8, weights of four bits: [8 x 2816 x 512] bytes for an inner size of 1024.
+TEST(Engines, PackedExpertsWithoutMarlinReadThoseThatAreChosen) {
+    const auto experts =
+        effort("_moe_C::moe_wna16_gemm",
+               {tensor({4, 1024}, bf16), tensor({4, 2, 2816}, bf16), tensor({8, 2816, 512}, "unsigned char"),
+                tensor({8, 2816, 8}, bf16), nothing(), tensor({4, 2}, "float"), tensor({128}, "int"),
+                tensor({8}, "int"), tensor({1}, "int"), value("2"), value("16"), value("32"), value("64"), value("4")});
+    ASSERT_TRUE(experts);
+    EXPECT_EQ(experts->flops, 2.0 * 8 * 1024 * 2816);
+    // Of 8 rows, even routing misses an expert with (7/8)^8 = 0.34361: 5.2511 of 8 are read.
+    EXPECT_NEAR(experts->weights, (2816.0 * 512 + 2.0 * 2816 * 8) * 5.2511, 100.0);
+}
+
 // out [8 x 4096] = a [8 x 14336] b [14336 x 4096], both of eight bits, with their scales.
 TEST(Engines, AScaledProductWritesWhatItIsGiven) {
     const auto product =

@@ -36,6 +36,39 @@ std::optional<Effort> scaled_product(const Call& call) {
     return product(sizes, call.type(0), bytes_from(call, 1), call.bytes(0) + 2.0 * sizes.rows * sizes.columns);
 }
 
+/// (a, its scales, b [n x k], its scales, out), of DeepGEMM.
+std::optional<Effort> deep_product(const Call& call) {
+    const Tensor* a = call.tensor(0, 2);
+    const Tensor* b = call.tensor(2, 2);
+    const Tensor* out = call.tensor(4, 2);
+    if (a == nullptr || b == nullptr || out == nullptr || at(*b, -1) != at(*a, -1)) return std::nullopt;
+    const Product sizes{elements(*a) / at(*a, -1), at(*b, 0), at(*a, -1), 1.0};
+    return product(sizes, call.type(0), call.bytes(2) + call.bytes(3),
+                   call.bytes(0) + call.bytes(1) + 2.0 * sizes.rows * sizes.columns);
+}
+
+/// (a [m x k/2], b [n x k/2] or turned, their scales, ...): two numbers of four bits a byte.
+std::optional<Effort> four_bit_product(const Call& call) {
+    const Tensor* a = call.tensor(0, 2);
+    const Tensor* b = call.tensor(1, 2);
+    if (a == nullptr || b == nullptr || at(*a, -1) == 0.0) return std::nullopt;
+    const double inner = at(*a, -1);
+    const double columns = at(*b, -1) == inner ? at(*b, 0) : at(*b, 0) == inner ? at(*b, -1) : 0.0;
+    if (columns == 0.0) return std::nullopt;
+    const Product sizes{elements(*a) / inner, columns, 2.0 * inner, 1.0};
+    return product(sizes, "Float4", call.bytes(1) + call.bytes(3),
+                   call.bytes(0) + call.bytes(2) + 2.0 * sizes.rows * sizes.columns);
+}
+
+/// (packed weight, x, type, columns), of GGUF's formats.
+std::optional<Effort> gguf_product(const Call& call) {
+    const Tensor* x = call.tensor(1, 2);
+    const auto columns = static_cast<double>(call.integer(3, 0));
+    if (call.tensor(0, 2) == nullptr || x == nullptr || columns <= 0.0) return std::nullopt;
+    const Product sizes{elements(*x) / at(*x, -1), columns, at(*x, -1), 1.0};
+    return product(sizes, call.type(1), call.bytes(0), call.bytes(1) + sizes.rows * columns * call.size(1));
+}
+
 /// Packed weights of fewer bits, unpacked on the way: the product is of the type of `a`.
 Effort packed_product(const Call& call, double columns, double weights) {
     const Tensor& a = *call.tensor(0, 2);
@@ -141,6 +174,17 @@ std::optional<Effort> marlin_experts(const Call& call) {
                            call.bytes(0) + sizes.rows * sizes.columns * call.size(0));
 }
 
+/// (a, out, packed weights [experts x n x ...], scales, zeros, ..., top-k as the tenth): without the names of Marlin.
+std::optional<Effort> packed_experts(const Call& call) {
+    const Tensor* a = call.tensor(0, 2);
+    const Tensor* weight = call.tensor(2, 3);
+    const auto each = static_cast<double>(call.integer(9, 0));
+    if (a == nullptr || weight == nullptr || at(*weight, 0) < 1.0 || each < 1.0) return std::nullopt;
+    const Product sizes{at(*a, 0) * each, at(*weight, 1), at(*a, -1), 1.0};
+    return experts_product(sizes, call.type(0), at(*weight, 0), call.bytes(2) + call.bytes(3) + call.bytes(4),
+                           call.bytes(0) + sizes.rows * sizes.columns * call.size(0));
+}
+
 }  // namespace
 
 void engine_products_operators(Formulas& table) {
@@ -150,7 +194,8 @@ void engine_products_operators(Formulas& table) {
     table["cutlass_scaled_fp4_mm"] = [](const Call& c) { return written_product(c, 2.0, "Float4"); };
     for (const char* name : {"fp8_scaled_mm", "int8_scaled_mm", "fp8_blockwise_scaled_mm", "triton_scaled_mm",
                              "w8a8_triton_block_scaled_mm_func", "w8a8_block_fp8_matmul", "rocm_unquantized_gemm",
-                             "rocm_unquantized_gemm_impl", "_weight_int8pack_mm"})
+                             "rocm_unquantized_gemm_impl", "_weight_int8pack_mm", "bf16_gemm_dispatch",
+                             "flashinfer_bmm_fp8", "flashinfer_gemm_fp8_nt_groupwise", "flashinfer_mm_mxfp8"})
         table[name] = scaled_product;
     for (const char* name :
          {"marlin_gemm", "gptq_marlin_gemm", "awq_marlin_gemm", "fp8_marlin_gemm", "gptq_marlin_24_gemm"})
@@ -163,11 +208,21 @@ void engine_products_operators(Formulas& table) {
         if (c.tensor(0, 2) == nullptr || c.integer(4, 0) <= 0) return std::nullopt;
         return packed_product(c, static_cast<double>(c.integer(4, 0)), bytes_from(c, 1));
     };
-    table["cutlass_moe_mm"] = [](const Call& c) { return grouped_product(c, 1, 1.0); };
-    table["cutlass_fp4_group_mm"] = [](const Call& c) { return grouped_product(c, 1, 2.0); };
+    for (const char* name : {"fp8_gemm_nt_op", "deep_gemm_fp8_fp8_bf16_nt", "deep_gemm_mxfp8_fp8_bf16_nt"})
+        table[name] = deep_product;
+    for (const char* name : {"flashinfer_mm_fp4", "fp4_gemm", "matmul_mxf4_bf16", "matmul_nvf4_bf16"})
+        table[name] = four_bit_product;
+    for (const char* name : {"ggml_mul_mat_a8", "ggml_mul_mat_vec_a8"}) table[name] = gguf_product;
+    table["cutlass_w4a8_mm"] = [](const Call& c) { return packed_by(c, 4, -1); };  // a scale for each column
+    table["apply_fp8_marlin_linear"] = table["allspark_w8a16_gemm"];               // n is the fifth of both
+    for (const char* name : {"cutlass_moe_mm", "cutlass_w4a8_moe_mm", "es_fp8_blockwise_scaled_grouped_mm"})
+        table[name] = [](const Call& c) { return grouped_product(c, 1, 1.0); };
+    for (const char* name : {"cutlass_fp4_group_mm", "cutlass_mxfp4_group_mm"})
+        table[name] = [](const Call& c) { return grouped_product(c, 1, 2.0); };
     table["fp8_blockwise_scaled_grouped_mm"] = [](const Call& c) { return grouped_product(c, 6, 1.0); };
     for (const char* name : {"inplace_fused_experts", "outplace_fused_experts", "fused_experts"}) table[name] = experts;
     table["moe_wna16_marlin_gemm"] = marlin_experts;
+    table["moe_wna16_gemm"] = packed_experts;
 }
 
 }  // namespace roofline::analyze

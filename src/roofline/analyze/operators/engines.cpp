@@ -131,9 +131,9 @@ std::optional<Effort> own_all_reduce(const Call& call) {
 }  // namespace
 
 void engines_operators(Formulas& table) {
-    for (const char* name :
-         {"silu_and_mul", "mul_and_silu", "silu_and_mul_with_clamp", "silu_and_mul_quant",
-          "silu_and_mul_per_block_quant", "silu_and_mul_nvfp4_quant", "fatrelu_and_mul", "swigluoai_and_mul"})
+    for (const char* name : {"silu_and_mul", "mul_and_silu", "silu_and_mul_with_clamp", "silu_and_mul_quant",
+                             "silu_and_mul_per_block_quant", "silu_and_mul_nvfp4_quant", "fatrelu_and_mul",
+                             "swigluoai_and_mul", "situ_and_mul", "masked_situ_and_mul"})
         table[name] = activation<5>;
     for (const char* name : {"gelu_and_mul", "gelu_tanh_and_mul"}) table[name] = activation<9>;
     for (const char* name : {"gelu_new", "gelu_fast", "gelu_quick"}) table[name] = activation<8>;
@@ -151,12 +151,29 @@ void engines_operators(Formulas& table) {
     table["apply_rope_pos_ids_cos_sin_cache"] = rotary_aside;
     table["fused_qk_norm_rope"] = norm_and_rotary;
 
-    for (const char* name :
-         {"static_scaled_fp8_quant", "dynamic_scaled_fp8_quant", "dynamic_per_token_scaled_fp8_quant",
-          "static_scaled_int8_quant", "dynamic_scaled_int8_quant", "per_token_group_fp8_quant",
-          "per_token_group_fp8_quant_packed", "per_token_group_quant_int8", "sgl_per_token_group_quant_fp8",
-          "sgl_per_token_group_quant_int8", "sgl_per_token_group_quant_8bit", "sgl_per_tensor_quant_fp8",
-          "sgl_per_token_quant_fp8", "scaled_fp4_experts_quant"})
+    for (const char* name : {"static_scaled_fp8_quant",
+                             "dynamic_scaled_fp8_quant",
+                             "dynamic_per_token_scaled_fp8_quant",
+                             "static_scaled_int8_quant",
+                             "dynamic_scaled_int8_quant",
+                             "per_token_group_fp8_quant",
+                             "per_token_group_fp8_quant_packed",
+                             "per_token_group_quant_int8",
+                             "sgl_per_token_group_quant_fp8",
+                             "sgl_per_token_group_quant_int8",
+                             "sgl_per_token_group_quant_8bit",
+                             "sgl_per_tensor_quant_fp8",
+                             "sgl_per_token_quant_fp8",
+                             "scaled_fp4_experts_quant",
+                             "sgl_per_token_group_quant_8bit_v2",
+                             "per_token_group_quant_8bit_v2",
+                             "per_token_group_quant",
+                             "per_tensor_quant_fp8",
+                             "per_token_quant_fp8",
+                             "mxfp4_experts_quant",
+                             "silu_and_mul_mxfp4_experts_quant",
+                             "silu_and_mul_scaled_fp4_experts_quant",
+                             "persistent_masked_m_silu_mul_quant"})
         table[name] = once<Kind::elementwise, 3>;
     table["scaled_fp4_quant"] = to_four_bits;
     table["awq_dequantize"] = unpacked;
@@ -165,17 +182,25 @@ void engines_operators(Formulas& table) {
         table[name] = into_cache;
     for (const char* name :
          {"concat_mla_q", "concat_mla_k", "convert_fp8", "permute_cols", "shuffle_rows", "moe_permute", "moe_unpermute",
-          "ep_moe_pre_reorder", "ep_moe_post_reorder", "prepare_moe_input", "get_cutlass_moe_mm_data"})
+          "ep_moe_pre_reorder", "ep_moe_post_reorder", "prepare_moe_input", "get_cutlass_moe_mm_data",
+          "moe_permute_with_scratch", "concat_mla_absorb_q", "flashinfer_concat_mla_k", "fused_kimi_k3_mla_kv_concat",
+          "fused_kimi_k3_mla_kv_concat_quant_fp8", "copy_to_gpu_no_ce"})
         table[name] = once<Kind::copy, 0>;
     for (const char* name :
          {"merge_attn_states", "merge_state", "merge_state_v2", "moe_sum", "moe_sum_reduce", "apply_shuffle_mul_sum"})
         table[name] = once<Kind::elementwise, 2>;
-    for (const char* name : {"topk_softmax", "topk_sigmoid", "grouped_topk", "moe_fused_gate"})
+    for (const char* name : {"topk_softmax", "topk_sigmoid", "grouped_topk", "moe_fused_gate", "topk_softplus_sqrt",
+                             "moe_topk_softmax_out", "moe_topk_sigmoid_out", "fused_topk_deepseek"})
         table[name] = once<Kind::elementwise, 5>;
-    table["moe_align_block_size"] = once<Kind::elementwise, 1>;
+    for (const char* name : {"moe_align_block_size", "batched_moe_align_block_size", "moe_lora_align_block_size",
+                             "top_k_per_row_decode", "top_k_per_row_prefill", "persistent_topk", "cooperative_topk",
+                             "fast_topk", "fast_topk_transform_fused", "fast_topk_transform_ragged_fused"})
+        table[name] = once<Kind::elementwise, 1>;
     table["apply_repetition_penalties"] = once<Kind::elementwise, 2>;
     table["all_reduce"] = own_all_reduce;
-    table["mscclpp_allreduce"] = own_all_reduce;
+    for (const char* name :
+         {"mscclpp_allreduce", "qr_all_reduce", "outplace_all_reduce", "inplace_all_reduce", "flashinfer_allreduce"})
+        table[name] = own_all_reduce;
     for (const char* name : {"gloo:all_reduce", "gloo:broadcast", "gloo:reduce", "gloo:all_gather", "gloo:gather",
                              "gloo:scatter", "gloo:reduce_scatter", "gloo:all_to_all"})
         table[name] = own_all_reduce;
