@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "places.hpp"
 #include "roofline/analyze/format.hpp"
 #include "roofline/io/calibration_file.hpp"
 #include "roofline/io/catalog.hpp"
@@ -160,7 +161,53 @@ TEST(LlamaBench, LinesThatWereCutOffGiveTheOthers) {
     EXPECT_THAT(analysis->account.notes, Contains(HasSubstr("line 2 is cut off")));
 }
 
+Analysis of_file(const std::string& name) {
+    auto input = open_input(ROOFLINE_SOURCE_DIR "/tests/analyze/data/" + name);
+    EXPECT_TRUE(input) << (input ? "" : input.error().text);
+    if (!input) return {};
+    auto analysis = analyze(*input, {});
+    EXPECT_TRUE(analysis) << (analysis ? "" : analysis.error().text);
+    return analysis ? std::move(*analysis) : Analysis{};
+}
+
+// Four runs of llama-bench (data/README.md), each in one of its formats. The files say how long a test took (avg_ns),
+// the table only how many tokens a second.
+TEST(LlamaBench, ReadsWhatTheProgramReallyWrites) {
+    struct Ran {
+        const char* file;
+        double prompt_s;
+        double token_s;
+    };
+    for (const Ran& ran :
+         {Ran{"llama_bench.json", 0.154517973, 0.159511440 / 16},
+          Ran{"llama_bench.jsonl", 0.099740443, 0.119652569 / 16},
+          Ran{"llama_bench.csv", 0.098760319, 0.118758106 / 16}, Ran{"llama_bench.md", 128 / 1223.76, 1 / 137.81}}) {
+        const Analysis analysis = of_file(ran.file);
+        const AccountStage* prefill = stage(analysis, "prefill pp128");
+        const AccountStage* decode = stage(analysis, "decode tg16");
+        ASSERT_NE(prefill, nullptr) << ran.file;
+        ASSERT_NE(decode, nullptr) << ran.file;
+        EXPECT_NEAR(prefill->times.measured->value, ran.prompt_s, 1e-9) << ran.file;
+        EXPECT_NEAR(decode->times.measured->value, ran.token_s, 1e-9) << ran.file;
+        // 44,044,800 weights of two bytes; the table says 84.02 MiB.
+        EXPECT_NEAR(decode->records.at(0).work.at(Level::memory).value, 88098816.0, 5e3) << ran.file;
+    }
+}
+
 // ---- llama.cpp's own lines ----
+
+// llama-completion with 13 words to read and 24 to write, of which the first comes from the prompt.
+TEST(LlamaPerf, ReadsWhatTheProgramReallyPrints) {
+    const Analysis analysis = of_file("llama_completion.log");
+    const AccountStage* prefill = stage(analysis, "prefill");
+    const AccountStage* decode = stage(analysis, "decode");
+    ASSERT_NE(prefill, nullptr);
+    ASSERT_NE(decode, nullptr);
+    EXPECT_EQ(prefill->tokens, 13.0);
+    EXPECT_NEAR(prefill->times.measured->value, 22.06e-3, 1e-9);
+    EXPECT_EQ(decode->repetitions, 23.0);
+    EXPECT_NEAR(decode->times.measured->value, 130.92e-3 / 23.0, 1e-9);
+}
 
 TEST(LlamaPerf, LinesAnywhereInALogBecomePrefillAndDecode) {
     const auto analysis = analyzed(
