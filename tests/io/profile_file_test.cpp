@@ -25,7 +25,7 @@ Json smallest() {
     return Json::parse(R"({
         "schema": "roofline.profile/1", "name": "toy", "title": "A toy", "stacks": ["mine", "yours"],
         "kernels": "ggml_cuda", "step": "eager_step", "even_routing": false, "elsewhere": {"Apple": "other"},
-        "operators": {"norm": {"launches": 6, "traffic": 5}, "kv_write@decode": {"launches": 2},
+        "operators": {"norm": {"launches": 6, "traffic": 5}, "kv_write@decode": {"launches": 2, "cache": 2, "pace": 1.5},
                       "attention.residual": {"traffic": 0.5}}})");
 }
 
@@ -57,7 +57,12 @@ TEST(ProfileFile, ReadsAll) {
     const Profile::Rule norm = profile->rule_for("layers.norm", Kind::norm, "decode");
     EXPECT_EQ(norm.launches, 6.0);
     EXPECT_EQ(norm.traffic, 5.0);
-    EXPECT_EQ(profile->rule_for("layers.attention.kv_write", Kind::copy, "decode").launches, 2.0);
+    const Profile::Rule write = profile->rule_for("layers.attention.kv_write", Kind::copy, "decode");
+    EXPECT_EQ(write.launches, 2.0);
+    EXPECT_EQ(write.cache, 2.0);
+    EXPECT_EQ(write.pace, 1.5);
+    EXPECT_EQ(norm.cache, 0.0);
+    EXPECT_EQ(norm.pace, 1.0);
     EXPECT_EQ(profile->rule_for("layers.attention.kv_write", Kind::copy, "prefill").launches, 1.0);
     const Profile::Rule residual = profile->rule_for("layers.attention.residual", Kind::elementwise, "decode");
     EXPECT_EQ(residual.launches, 1.0);
@@ -160,6 +165,7 @@ TEST(BuiltinProfile, NamesOperatorsThatSomeModelHas) {
             known.insert(dot == std::string::npos ? op.name : op.name.substr(dot + 1));
             known.insert(before == std::string::npos ? op.name : op.name.substr(before + 1));
             known.insert(std::string(roofline::name(op.kind)));
+            known.insert(std::string(op.style));
         }
     }
     for (const std::string& name : builtin_profile_names()) {

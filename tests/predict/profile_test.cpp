@@ -74,6 +74,13 @@ TEST(RuleFor, WhatIsNotNamedIsOneKernelThatMovesWhatItMust) {
     EXPECT_EQ(rule.traffic, 1.0);
 }
 
+TEST(RuleFor, TheStyleOfAnOperatorIsTheMostExactName) {
+    const Profile profile = profile_with({{"norm", "", 8.0, 9.0}, {"layer_norm", "", 1.0, 1.0}});
+    EXPECT_EQ(profile.rule_for("layers.ffn.norm", Kind::norm, "decode").launches, 8.0);
+    EXPECT_EQ(profile.rule_for("layers.ffn.norm", Kind::norm, "decode", "layer_norm").launches, 1.0);
+    EXPECT_EQ(profile.rule_for("layers.ffn.norm", Kind::norm, "decode", "of another kind").launches, 8.0);
+}
+
 // ---- what it costs
 
 /// One element-wise operator on a machine of which only the bandwidth is known: its time is the start-up and its bytes
@@ -113,6 +120,30 @@ TEST(Manner, SplittingIntoLaunchesAddsStartUpsAndNoBytes) {
 TEST(Manner, TrafficMultipliesTheBytes) {
     EXPECT_NEAR(streaming(1.0, 2.5).seconds(four_megabytes(), model::Phase::decode), 12.5e-3 + startup, 1e-12);
     EXPECT_NEAR(streaming(4.0, 2.5).seconds(four_megabytes(), model::Phase::decode), 12.5e-3 + 4.0 * startup, 1e-12);
+}
+
+TEST(Manner, ACacheThatIsCopiedCostsItsBytesAndOnlyThere) {
+    Kernel kernel = four_megabytes();
+    kernel.held_bytes = 100e6;
+    EXPECT_NEAR(streaming(1.0, 1.0).seconds(kernel, model::Phase::decode), 5e-3 + startup, 1e-12);
+    Manner copies = streaming(2.0, 0.0);
+    copies.decode_rule.cache = 2.0;  // read and written: 200 MB at 0.8 GB/s
+    EXPECT_NEAR(copies.seconds(kernel, model::Phase::decode), 250e-3 + 2.0 * startup, 1e-12);
+    EXPECT_NEAR(copies.seconds(kernel, model::Phase::prefill), 2.0 * startup, 1e-12);
+    EXPECT_EQ(copies.share(kernel, model::Phase::decode).weight_bytes, 100e6);
+    EXPECT_EQ(copies.share(kernel, model::Phase::decode).held_bytes, 0.0) << "nothing is counted twice";
+}
+
+TEST(Manner, APaceSlowsWhatMultiprocessorsMoveAndNotMemory) {
+    // 4 MB by ten multiprocessors of 35 GB/s: 11.43 us; memory alone would take 5 ms at 0.8 GB/s, 5 us at 800 GB/s.
+    Manner manner = streaming(1.0, 1.0);
+    manner.machine.units = 10.0;
+    manner.machine.bandwidth = 1e12;
+    manner.decode_rule.pace = 3.0;
+    EXPECT_NEAR(manner.seconds(four_megabytes(), model::Phase::decode), 3.0 * 4e6 / 350e9 + startup, 1e-12);
+    EXPECT_NEAR(manner.seconds(four_megabytes(), model::Phase::prefill), 4e6 / 350e9 + startup, 1e-12);
+    manner.machine.bandwidth = 1e9;
+    EXPECT_NEAR(manner.seconds(four_megabytes(), model::Phase::decode), 5e-3 + startup, 1e-12);
 }
 
 TEST(Manner, WhatRidesAlongCostsOnlyItsBytes) {

@@ -1,5 +1,9 @@
 #include "roofline/io/profile_file.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "roofline/io/embedded.hpp"
 #include "roofline/io/fields.hpp"
 #include "roofline/io/names.hpp"
@@ -33,14 +37,16 @@ Result<predict::Profile> read_profile(std::string_view text, std::string_view fi
             if (at != std::string::npos) rule.stage = key.substr(at + 1);
             if (at != std::string::npos && rule.stage != "prefill" && rule.stage != "decode")
                 operators.complain(key, "expected @prefill or @decode");
+            const std::pair<std::string_view, double*> numbers[] = {
+                {"launches", &rule.launches}, {"traffic", &rule.traffic}, {"cache", &rule.cache}, {"pace", &rule.pace}};
             for (const std::string& field : line.keys()) {
-                if (field != "launches" && field != "traffic") line.complain(field, "expected launches or traffic");
+                const auto known = [&](const auto& number) { return number.first == field; };
+                if (std::none_of(std::begin(numbers), std::end(numbers), known))
+                    line.complain(field, "expected launches, traffic, cache or pace");
             }
-            rule.launches = line.number_or("launches", 1.0);
-            rule.traffic = line.number_or("traffic", 1.0);
-            for (const auto& [key_of, value] :
-                 {std::pair{"launches", rule.launches}, std::pair{"traffic", rule.traffic}}) {
-                if (value < 0.0) line.complain(key_of, "expected a number that is not negative");
+            for (const auto& [field, value] : numbers) {
+                *value = line.number_or(field, *value);
+                if (*value < 0.0) line.complain(field, "expected a number that is not negative");
             }
             profile.rules.push_back(std::move(rule));
         }

@@ -5,8 +5,8 @@
 //     "even_routing"?: true, "elsewhere"?: { "Apple": "llama.cpp-metal" },
 //     "operators": { "norm": { "launches": 1, "traffic"?: 1.0 }, "attention.kv_write@decode": { "launches": 2 } } }
 //
-// An operator is named by the last part of its name, the last two, or its kind; "@prefill" and "@decode" bind a line to
-// one stage. What is not named is one kernel that moves what it must.
+// An operator is named by its style ("layer_norm", "plain_activation"), the last part of its name, the last two, or its
+// kind; "@prefill" and "@decode" bind a line to one stage. What is not named is one kernel that moves what it must.
 #pragma once
 
 #include <string>

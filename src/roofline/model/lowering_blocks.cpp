@@ -225,6 +225,8 @@ Operator& Lowering::norm(std::string_view name, double elements, double paramete
     if (rows < 0) rows = tokens();
     const double flops = architecture_.rms() ? rms_norm_flops : layer_norm_flops;
     op.role = Role::norm;
+    // Those without a bias are often written out, like the root mean square.
+    if (architecture_.norm == NormKind::layer_norm) op.style = "layer_norm";
     op.flops = Form(flops * elements, rows);
     op.parameters = op.active_parameters = parameters;
     op.stored_bytes = parameters > 0.0 ? weight_bytes(Role::norm, parameters, 1.0) : 0.0;

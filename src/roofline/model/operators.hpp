@@ -40,7 +40,8 @@ struct Extent {
 };
 
 struct Operator {
-    std::string name;  // layers.attention.qkv
+    std::string name;        // layers.attention.qkv
+    std::string_view style;  // which of its kind, where kernels differ: "layer_norm", "plain_activation"
     Kind kind = Kind::other;
     Group group = Group::other;
     double count = 1.0;  // layers that have it
@@ -53,6 +54,7 @@ struct Operator {
     Form cache_bytes;
     Form activation_bytes;
     Form message_bytes;  // of a collective; what crosses the links of it is a matter of their wiring
+    Form held_bytes;     // of a write to a cache: what the sequences of the step then hold of it
 
     Extent extent;
 

@@ -1,6 +1,7 @@
 #include "roofline/predict/execution.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "roofline/predict/kernel_type.hpp"
 
@@ -157,6 +158,8 @@ Kernel Manner::share(const Kernel& kernel, model::Phase phase) const {
     one.weight_bytes *= part;
     one.input_bytes *= part;
     one.output_bytes *= part;
+    one.weight_bytes += rule.cache / launches * std::exchange(one.held_bytes, 0.0);
+    one.pace = rule.pace;
     // q, k and v apart: the same input, fewer columns.
     if (kernel.pattern == Pattern::product || kernel.pattern == Pattern::experts) one.cols /= launches;
     return one;
@@ -172,7 +175,7 @@ Kernel Manner::nothing(const Kernel& kernel) {
 double Manner::seconds(const Kernel& kernel, model::Phase phase) const {
     const Choice& with = choice(phase);
     const Profile::Rule& how = rule(phase);
-    if (how.launches == 1.0 && how.traffic == 1.0) return with.kernel_class->seconds(kernel, machine, with.constants);
+    if (how.plain()) return with.kernel_class->seconds(kernel, machine, with.constants);
     const double each = with.kernel_class->seconds(share(kernel, phase), machine, with.constants);
     if (!rides_along(phase)) return how.launches * each;
     // What is left is its bytes, at the speed of a kernel too large for its start-up to matter.
@@ -188,8 +191,8 @@ Manner manner_of(const model::Operator& op, Engine engine, DType type, const Dev
     const bool stands_in = op.engine == Engine::matrix && type != op.type && execution.profile.kernels.empty();
     manner.machine = machine_of(device, engine, stands_in ? multiplied_in(device, op.type) : type,
                                 together ? extent.ranks.per_node() : 1.0);
-    manner.prefill_rule = execution.profile.rule_for(op.name, op.kind, "prefill");
-    manner.decode_rule = execution.profile.rule_for(op.name, op.kind, "decode");
+    manner.prefill_rule = execution.profile.rule_for(op.name, op.kind, "prefill", op.style);
+    manner.decode_rule = execution.profile.rule_for(op.name, op.kind, "decode", op.style);
     manner.by_sequences =
         extent.pattern == Pattern::attention || extent.pattern == Pattern::latent || extent.pattern == Pattern::scan;
     const auto choose = [&](model::Phase phase) {

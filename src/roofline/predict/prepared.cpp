@@ -110,6 +110,7 @@ Prepared::Prepared(const model::Lowered& lowered, const Device& device, const Ex
         entry.activations = op.activation_bytes;
         entry.count = op.count;
         entry.message = op.message_bytes;
+        entry.held = op.held_bytes;
         entry.communicates = op.extent.pattern == Pattern::collective;
         if (entry.communicates) {
             entry.traffic = compulsory_traffic(op.extent.collective, op.extent.ranks, links_.wiring);
@@ -149,6 +150,7 @@ Kernel Prepared::kernel(const Entry& entry, const model::FeatureValues& values, 
                         double tokens) const {
     Kernel kernel = kernel_of(entry.extent, entry.flops(values), entry.weights(values), entry.kv(values),
                               entry.activations(values), values, group, tokens);
+    kernel.held_bytes = entry.held(values);
     if (entry.communicates) {
         kernel.message_bytes = entry.message(values);
         kernel.link_bytes = entry.traffic.at(entry.slowest_link) * kernel.message_bytes;
@@ -338,8 +340,8 @@ StageTime Prepared::evaluate(std::span<const model::Sequences> step, std::span<O
                       time.cache_bytes * attainable_cache_cost});
         time.attainable = std::max(slower, time.limit);
         if (!entry.manner.by_sequences) {
-            const Kernel kernel =
-                kernel_of(entry.extent, flops, weights, kv, activations, values, step.front(), tokens);
+            Kernel kernel = kernel_of(entry.extent, flops, weights, kv, activations, values, step.front(), tokens);
+            kernel.held_bytes = entry.held(values);
             time.expected = entry.count * entry.manner.seconds(kernel, step.front().phase);
         }
         time.intensity = ratio_or_infinity(time.flops, time.memory_bytes);

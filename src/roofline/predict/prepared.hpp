@@ -132,6 +132,7 @@ class Prepared {
         Manner manner;
         double limit_flop_cost = 0.0;
         double attainable_flop_cost = 0.0;
+        model::Form held;
         model::Form message;  // of a collective, and what of it crosses each link
         LinkTraffic traffic;
         Level slowest_link = Level::peer;

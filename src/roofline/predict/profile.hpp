@@ -12,13 +12,17 @@
 namespace roofline::predict {
 
 struct Profile {
-    /// What becomes of an operator. `op` names it by the last two parts of its name, by the last, or by its kind; the
-    /// most exact rule counts.
+    /// What becomes of an operator. `op` names it by its style, by the last two parts of its name, by the last, or by
+    /// its kind; the most exact rule counts, in this order.
     struct Rule {
         std::string op;
         std::string stage;      // "prefill", "decode"; empty: both
         double launches = 1.0;  // on average; 0: it rides along in a neighbour, and only its bytes cost
         double traffic = 1.0;   // bytes it moves, as a multiple of what it must
+        double cache = 0.0;  // of a write to a cache: bytes it moves beside, as a multiple of what the cache then holds
+        double pace = 1.0;   // times as long a byte as in a kernel that walks through memory in order
+
+        bool plain() const { return launches == 1.0 && traffic == 1.0 && cache == 0.0 && pace == 1.0; }
     };
 
     std::string name = "engine";
@@ -33,7 +37,7 @@ struct Profile {
     std::vector<Rule> rules;
     std::map<std::string, std::string> elsewhere;  // vendor of the device -> the profile that holds there instead
 
-    Rule rule_for(std::string_view operator_name, Kind kind, std::string_view stage) const;
+    Rule rule_for(std::string_view operator_name, Kind kind, std::string_view stage, std::string_view style = {}) const;
 };
 
 }  // namespace roofline::predict

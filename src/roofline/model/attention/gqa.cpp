@@ -40,7 +40,7 @@ void Gqa::lower_inputs(Lowering& to) const {
     // F13: a rotation of a pair is 4 multiplies and 2 adds: 3 flops an element
     if (s.rotary) to.elementwise("rotary", 3.0 * (query + key), query + key, query + key, rows);
     const double entry = to.types().kv_bytes(entry_elements());
-    to.cache_write("kv_write", entry_elements(), entry, rows);
+    to.cache_write("kv_write", entry_elements(), entry, rows).held_bytes = Form(entry, to.keys(s.reach));
     to.keep("kv", entry, s.reach);
 }
 

@@ -19,6 +19,7 @@ void lower_dense(Lowering& to, const DenseShape& s, const DenseNames& names, boo
                 .bias = s.bias ? cols : 0.0});
     const double flops = s.gated ? gated_activation_flops : plain_activation_flops;
     Operator& activation = to.elementwise(names.activation, flops * s.width, cols, s.width, rows);
+    if (!s.gated) activation.style = "plain_activation";
     if (s.learnt_activation > 0.0) to.attach(activation, s.learnt_activation, Role::other);
     if (s.inner_norm) to.norm("inner_norm", s.width, to.norm_parameters(s.width));
     to.product({.name = names.down,

@@ -36,7 +36,7 @@ double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
     double rows = 0.0;
     if (m.units > 0.0) {
         const double busy = k.rows > 0.0 ? std::min(m.units, std::max(1.0, k.rows * c[5])) : m.units;
-        moving = (activations / busy + k.weight_bytes / m.units) / (c[3] * 1e9);
+        moving = k.pace * (activations / busy + k.weight_bytes / m.units) / (c[3] * 1e9);
         rows = k.rows * c[4] * 1e-6 / m.units;
     }
     const double compute = m.peak > 0.0 ? k.flops / m.peak : 0.0;

@@ -31,6 +31,8 @@ struct Kernel {
     double input_bytes = 0.0;   // activations read
     double output_bytes = 0.0;  // activations written
     double tokens = 0.0;        // new tokens of all sequences it works on, whatever its own rows are
+    double held_bytes = 0.0;    // of the cache it writes into; moved only where a profile says so
+    double pace = 1.0;          // streams: times as long a byte as in one that walks through memory in order
 
     // Products: y[rows x cols] = x[rows x inner] W, `copies` of them side by side (heads; experts that are touched,
     // `rows` then being the mean per expert).
