@@ -189,25 +189,9 @@ struct DecodeState {
             const int first = static_cast<int>(blockIdx.x) * share;
             for (int i = first + static_cast<int>(threadIdx.x); i < min(first + share, fours); i += Warps * 32) {
                 const int head = i / (Dimension / 4);
-                float4 part[most_in_cluster];
-                float2 known[most_in_cluster];
-                float peak = nothing;
-#pragma unroll
-                for (int j = 0; j < most_in_cluster; ++j) {
-                    const int split = min(j, a.splits - 1);
-                    part[j] = cluster_read4(block_sums + i, split);
-                    known[j] = cluster_read2(block_statistics + head, split);
-                    peak = fmaxf(peak, known[j].x);
-                }
-                float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-                float weight = 0.0f;
-#pragma unroll
-                for (int j = 0; j < most_in_cluster; ++j) {
-                    const float factor = j < a.splits ? exp2f(known[j].x - peak) : 0.0f;
-                    add(sum, factor, part[j]);
-                    weight += factor * known[j].y;
-                }
-                write(i, sum, a.value_scale / weight);
+                join<most_in_cluster>(
+                    a, i, [&](int split) { return cluster_read2(block_statistics + head, split); },
+                    [&](int split) { return cluster_read4(block_sums + i, split); }, write);
             }
             cluster_sync();
             return;
@@ -217,49 +201,66 @@ struct DecodeState {
         __shared__ bool last;
         __syncthreads();
         if (threadIdx.x == 0) {
-            __threadfence();
-            last = atomicAdd(&a.tickets[blockIdx.y], 1u) + 1 == static_cast<unsigned>(a.splits);
+            last = take_ticket(&a.tickets[blockIdx.y]) + 1 == static_cast<unsigned>(a.splits);
             if (last) a.tickets[blockIdx.y] = 0;
-            __threadfence();
         }
         __syncthreads();
         if (!last) return;
         for (int i = static_cast<int>(threadIdx.x); i < fours; i += Warps * 32) {
             const int head = i / (Dimension / 4);
             const int four = i % (Dimension / 4);
-            float peak = nothing;
-            float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            float weight = 0.0f;
-            constexpr int together = 8;  // parts on their way
-            for (int first = 0; first < a.splits; first += together) {
-                float2 known[together];
-                float4 part[together];
-#pragma unroll
-                for (int j = 0; j < together; ++j) {
-                    const int at = head * a.splits + min(first + j, a.splits - 1);
-                    known[j] = __ldcg(statistics + at);
-                    part[j] = __ldcg(parts + static_cast<std::size_t>(at) * (Dimension / 4) + four);
-                    if (first + j >= a.splits) known[j].x = nothing, known[j].y = 0.0f;
-                }
-                float raised = peak;
-#pragma unroll
-                for (int j = 0; j < together; ++j) raised = fmaxf(raised, known[j].x);
-                const float before = exp2f(peak - raised);
-                sum = make_float4(sum.x * before, sum.y * before, sum.z * before, sum.w * before);
-                weight *= before;
-                peak = raised;
-#pragma unroll
-                for (int j = 0; j < together; ++j) {
-                    const float factor = first + j < a.splits ? exp2f(known[j].x - peak) : 0.0f;
-                    add(sum, factor, part[j]);
-                    weight += factor * known[j].y;
-                }
-            }
-            write(i, sum, a.value_scale / weight);
+            join<16>(
+                a, i, [&](int split) { return __ldcg(statistics + head * a.splits + split); },
+                [&](int split) {
+                    return __ldcg(parts + static_cast<std::size_t>(head * a.splits + split) * (Dimension / 4) + four);
+                },
+                write);
         }
     }
 
   private:
+    /// How many had a ticket before. What the block wrote is seen by those who come later, and the other way round.
+    __device__ static unsigned take_ticket(unsigned* tickets) {
+        unsigned before;
+        asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(tickets) : "memory");
+        return before;
+    }
+
+    /// Puts four dimensions of the splits together, `together` splits on their way at a time: `known_of` gives a
+    /// split's highest score and total, `part_of` its sums.
+    template <int together, class Known, class Part, class Write>
+    __device__ static void join(const Attention& a, int i, const Known& known_of, const Part& part_of,
+                                const Write& write) {
+        float peak = nothing;
+        float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        float weight = 0.0f;
+        for (int first = 0; first < a.splits; first += together) {
+            float2 known[together];
+            float4 part[together];
+#pragma unroll
+            for (int j = 0; j < together; ++j) {
+                const int split = min(first + j, a.splits - 1);
+                known[j] = known_of(split);
+                part[j] = part_of(split);
+                if (first + j >= a.splits) known[j].x = nothing, known[j].y = 0.0f;
+            }
+            float raised = peak;
+#pragma unroll
+            for (int j = 0; j < together; ++j) raised = fmaxf(raised, known[j].x);
+            const float before = exp2f(peak - raised);
+            sum = make_float4(sum.x * before, sum.y * before, sum.z * before, sum.w * before);
+            weight *= before;
+            peak = raised;
+#pragma unroll
+            for (int j = 0; j < together; ++j) {
+                const float factor = first + j < a.splits ? exp2f(known[j].x - peak) : 0.0f;
+                add(sum, factor, part[j]);
+                weight += factor * known[j].y;
+            }
+        }
+        write(i, sum, a.value_scale / weight);
+    }
+
     /// 2^exponent to two units in the last place, by one instruction; 0 where that is tiny.
     __device__ static float power(float exponent) {
         float value;
