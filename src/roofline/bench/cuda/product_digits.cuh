@@ -6,222 +6,57 @@
 // instead of for memory.
 //
 // One or two blocks a multiprocessor stay for the whole product. Its warps wait for memory, and never for each other:
-// - one copies segments of 16 rows of weights (and their scales) into a ring;
-// - most of them put the activations into their form while the first segments are on their way, then share each
-// segment's
-//   inner dimension: a quad of lanes takes 64 bytes of a row (a chunk) at a time. Activations share a unit within a
-//   chunk; across chunks sums are fp32;
-// - one adds up the others' sums when a tile of 16 rows is done, and writes the results.
+// - one copies segments of 16 rows of weights, or 8 longer ones, (and their scales) into a ring;
+// - most put the activations into their form while the first segments are on their way, then share each segment's inner
+//   dimension: a quad of lanes takes 64 bytes of a row (a chunk) at a time. Activations share a unit within a chunk;
+//   across chunks sums are fp32;
+// - one adds up the others' sums when a tile of rows is done, and writes the results.
 #pragma once
 
 #include <algorithm>
 #include <cuda_bf16.h>
 
 #include "roofline/bench/cuda/bulk.cuh"
-#include "roofline/bench/cuda/digits.cuh"
+#include "roofline/bench/cuda/digit_room.cuh"
+#include "roofline/bench/cuda/digit_weights.cuh"
 #include "roofline/bench/cuda/fragments.cuh"
 #include "roofline/bench/cuda/product.cuh"
 
 namespace roofline::cuda::kernels {
-
-/// sum += a b for a 16 x 32 and b 32 x 8 in int8.
-__device__ inline void mma_int8(int (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2, std::uint32_t a3,
-                                std::uint32_t b0, std::uint32_t b1) {
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-
-/// Activations as two columns of digits. Sums of whole numbers begin at the bits of 1.5 x 2^23: as a float, that plus
-/// the sum, which stays below 2^22 (64 bytes or 128 nibbles, each times a digit: 2^21 at most).
-struct DigitColumns {
-    static constexpr int columns = 2;  // a row of activations
-    static constexpr int sums = 2;     // that a lane keeps: of its two rows of weights, for one row of activations
-    using Sum = int;
-    static constexpr Sum start = 0x4B400000;
-    static constexpr int unit_less = IntegerDigits::unit;
-    __device__ static int activation(int tile, int corner, int /*sum*/) { return 4 * tile + corner; }
-    __device__ static constexpr int below(int sum) { return sum; }  // whether it is of the lower row of weights
-    __device__ static float value(Sum sum) { return __int_as_float(sum) - 12582912.0f; }
-    __device__ static float of(const Sum (&sum)[4], int index) {
-        return value(sum[2 * index]) + IntegerDigits::low_weight * value(sum[2 * index + 1]);
-    }
-    __device__ static void multiply(Sum (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
-                                    std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
-        mma_int8(sum, a0, a1, a2, a3, b0, b1);
-    }
-    /// Puts eight activations of `row`, from the `rest`th on of those that a lane in this corner takes of the chunk.
-    template <class Weights>
-    __device__ static void put(std::uint8_t* chunk, const uint4& eight, int power, int row, int all_columns, int corner,
-                               int rest) {
-        const EightDigits cut = cut_eight<Weights>(eight, power);
-        std::uint8_t* to = chunk + (rest / 16 * all_columns + 2 * row) * 64 + corner * 16 + rest % 16;
-        *reinterpret_cast<uint2*>(to) = cut.high;
-        *reinterpret_cast<uint2*>(to + 64) = cut.low;
-    }
-};
-
-/// Activations as fp16, a column each.
-struct HalfColumns {
-    static constexpr int columns = 1;
-    static constexpr int sums = 4;
-    using Sum = float;
-    static constexpr Sum start = 0.0f;
-    static constexpr int unit_less = 0;
-    __device__ static int activation(int tile, int corner, int sum) { return 8 * tile + 2 * corner + sum % 2; }
-    __device__ static constexpr int below(int sum) { return sum / 2; }
-    __device__ static float of(const Sum (&sum)[4], int index) { return sum[index]; }
-    __device__ static void multiply(Sum (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
-                                    std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
-        mma_fp16(sum, a0, a1, a2, a3, b0, b1);
-    }
-    template <class Weights>
-    __device__ static void put(std::uint8_t* chunk, const uint4& eight, int power, int row, int all_columns, int corner,
-                               int rest) {
-        *reinterpret_cast<uint4*>(chunk + (rest / 8 * all_columns + row) * 64 + corner * 16) =
-            halve_eight(eight, power);
-    }
-};
-
-/// Bytes are operands as they are.
-struct Int8Digits : DigitColumns, InOrder {
-    static constexpr int values = 16;  // in 16 bytes
-    static constexpr int words = 4;    // of operands in them
-    static constexpr bool grouped = false;
-    static constexpr float factor = 1.0f;  // what an operand must be multiplied by to be the weight
-    __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
-        operand[0] = packed.x, operand[1] = packed.y, operand[2] = packed.z, operand[3] = packed.w;
-    }
-};
-
-/// (bits & mask) ^ turned, by one instruction: with both constants in registers, which the compiler does not do itself
-/// (an instruction has room for one constant, so it takes two).
-__device__ inline std::uint32_t masked_turned(std::uint32_t bits, std::uint32_t mask, std::uint32_t turned) {
-    std::uint32_t result;
-    asm("lop3.b32 %0, %1, %2, %3, 0x6A;" : "=r"(result) : "r"(bits), "r"(mask), "r"(turned));
-    return result;
-}
-
-/// A constant that the compiler takes for an unknown, and so keeps in a register.
-__device__ inline std::uint32_t in_register(std::uint32_t constant) {
-    std::uint32_t value;
-    asm volatile("mov.b32 %0, %1;" : "=r"(value) : "r"(constant));
-    return value;
-}
-
-/// A nibble in the upper half of a byte, its upper bit turned, is 16 (nibble - 8) in two's complement. Of each eight
-/// nibbles the even ones come first.
-struct Int4Digits : DigitColumns {
-    static constexpr int values = 32;
-    static constexpr int words = 8;
-    static constexpr bool grouped = true;
-    static constexpr float factor = 1.0f / 16.0f;
-    std::uint32_t upper_half = in_register(0xF0F0F0F0u);
-    std::uint32_t upper_bit = in_register(0x80808080u);
-    __device__ void operands(const uint4& packed, std::uint32_t (&operand)[words]) const {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const std::uint32_t eight = word(packed, i);
-            operand[2 * i] = masked_turned(eight << 4, upper_half, upper_bit);
-            operand[2 * i + 1] = masked_turned(eight, upper_half, upper_bit);
-        }
-    }
-    __device__ static constexpr int value_at(int byte) { return byte % 4 * 2 + byte / 4; }
-};
-
-/// Every e4m3 is an fp16. (Hopper multiplies e4m3 by warp groups alone; the compiler makes mma.sync of conversions of
-/// both operands.)
-struct Fp8Halves : HalfColumns {
-    static constexpr int values = 16;
-    static constexpr int words = 8;
-    static constexpr bool grouped = false;
-    static constexpr float factor = 1.0f;
-    __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
-#pragma unroll
-        for (int i = 0; i < words; ++i) operand[i] = fp16_pair(word(packed, i / 2), i % 2);
-    }
-};
-
-/// How a block's shared memory is divided: ring, scales, barriers, activations, warps' sums, units. The ring takes what
-/// the rest leaves. Columns: tiles of 8.
-template <class Weights, int Columns, int Warps, int Segment, int Blocks>
-struct DigitShape {
-    static constexpr int bytes = (228 / Blocks - 1) * 1024;
-    static constexpr int rows = 16;
-    static constexpr int activations = 8 * Columns / Weights::columns;
-    static constexpr int chunk_values = 4 * Weights::values;
-    static constexpr int loads = Weights::words / 4;  // of activations that meet 16 bytes of weights
-    static constexpr int segment_chunks = Segment / 64;
-    static constexpr int share = segment_chunks / Warps;  // chunks of a segment that a warp takes
-    static_assert(share > 0 && segment_chunks % Warps == 0 && 16 % share == 0);
-    static constexpr int pitch = Segment + 64;  // the rows that are read together lie in banks of their own
-    static constexpr int stage_bytes = rows * pitch;
-    static constexpr int most_stages = 12;
-    static constexpr int part_sets = Columns == 1 ? 4 : 2;  // tiles whose sums may wait to be added up
-    static constexpr int barrier_bytes = (most_stages + part_sets) * 16 + 16;
-    static constexpr int part_pitch = rows + 1;
-
-    __host__ __device__ static constexpr int part_floats(int m) { return Warps * m * part_pitch; }
-    __host__ __device__ static constexpr int columns(int m) { return Weights::columns * m; }
-    __host__ __device__ static constexpr int segments(int k) {
-        return (k / chunk_values + segment_chunks - 1) / segment_chunks;
-    }
-    __host__ __device__ static constexpr int chunk_bytes(int m) { return loads * columns(m) * 64; }
-    __host__ __device__ static constexpr int digit_bytes(int m, int k) { return k / chunk_values * chunk_bytes(m); }
-    __host__ __device__ static constexpr int unit_bytes(int m, int k) { return k / chunk_values * m * 4; }
-    /// Scales of a tile of rows, which lie together and are fetched by one copy; and the tiles whose scales there must
-    /// be room for: a slot is taken again when all segments that the ring has not yet given back are of later tiles.
-    __host__ __device__ static constexpr int scale_bytes(int k) {
-        return Weights::grouped ? rows * (k / chunk_values) * 2 : 0;
-    }
-    __host__ __device__ static constexpr int scale_slots(int some_stages, int k) {
-        return (some_stages + 2 * segments(k) - 2) / segments(k);
-    }
-    __host__ __device__ static constexpr int stages(int m, int k) {
-        const int left = bytes - barrier_bytes - 4 * part_sets * part_floats(m) - digit_bytes(m, k) - unit_bytes(m, k);
-        int most = left / stage_bytes;
-        most = most < most_stages ? most : most_stages;
-        while (most > 0 && most * stage_bytes + scale_slots(most, k) * scale_bytes(k) > left) --most;
-        return most;
-    }
-    /// Scales are copied 16 bytes at a time. Where many activations leave room for few segments, others are faster.
-    static bool takes(const Product& product) {
-        return product.k % (Weights::grouped ? 8 * chunk_values : chunk_values) == 0 &&
-               digit_bytes(product.m, product.k) < bytes && Blocks * stages(product.m, product.k) >= 4;
-    }
-};
 
 #if __CUDA_ARCH__ >= 900
 
 /// Puts m rows of k activations into their form, [chunk][load][column][corner][16 bytes], and their units,
 /// [chunk][row]. A warp arrives at `loaded` when its last ones have come.
 template <class Shape, class Weights, int Warps>
-__device__ void cut_activations(const Product& product, std::uint8_t* digits, float* units, std::uint32_t loaded) {
+__device__ void cut_activations(const Product& product, const DigitRoom<Shape>& room) {
     constexpr int lanes = Shape::chunk_values / 8;  // that share a chunk, 8 values each
     constexpr int together = 8;                     // loads on their way
     const int columns = Shape::columns(product.m);
     const int eights = product.k / 8;
     const int items = eights * product.m;
+    constexpr int threads = Warps * 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    if (static_cast<int>(threadIdx.x) >= items && lane == 0) barrier_arrive(loaded);  // has none
-    for (int first = static_cast<int>(threadIdx.x) - lane; first < items; first += together * Warps * 32) {
+    const int begin = static_cast<int>(threadIdx.x) - lane;
+    if (begin >= items && lane == 0) barrier_arrive(room.loaded);  // has none
+    for (int first = begin; first < items; first += together * threads) {
         uint4 raw[together];
 #pragma unroll
         for (int i = 0; i < together; ++i) {
             // Rows lie one after another, so an item is where it is counted.
-            const int item = first + i * Warps * 32 + lane;
+            const int item = first + i * threads + lane;
             raw[i] = item < items ? static_cast<const uint4*>(product.x)[item] : uint4{0, 0, 0, 0};
         }
-        if (first + together * Warps * 32 >= items) {
+        if (first + together * threads >= items) {
             std::uint32_t any = 0;
 #pragma unroll
             for (int i = 0; i < together; ++i) any |= raw[i].x;
             any = __reduce_or_sync(~0u, any);
-            if (lane == 0) barrier_arrive_after(loaded, any);
+            if (lane == 0) barrier_arrive_after(room.loaded, any);
         }
 #pragma unroll
         for (int i = 0; i < together; ++i) {
-            const int item = first + i * Warps * 32 + lane;
+            const int item = first + i * threads + lane;
             if (item - lane >= items) break;
             std::uint32_t largest = largest_size(raw[i]);
 #pragma unroll
@@ -232,136 +67,25 @@ __device__ void cut_activations(const Product& product, std::uint8_t* digits, fl
             const int row = product.m == 1 ? 0 : item / eights;
             const int at = (item - row * eights) * 8;
             const int chunk = at / Shape::chunk_values;
-            Weights::template put<Weights>(digits + chunk * Shape::chunk_bytes(product.m), raw[i], group_power(largest),
-                                           row, columns, at % Shape::chunk_values / Weights::values,
-                                           at % Weights::values);
+            Weights::template put<Weights>(room.digits + chunk * Shape::chunk_bytes(product.m), raw[i],
+                                           group_power(largest), row, columns,
+                                           at % Shape::chunk_values / Weights::values, at % Weights::values);
             if (at % Shape::chunk_values == 0) {
-                units[chunk * product.m + row] = Weights::factor * unit_of(largest, Weights::unit_less);
+                room.units[chunk * product.m + row] = Weights::factor * unit_of(largest, Weights::unit_less);
             }
         }
     }
 }
 
-#endif
-
-template <class Weights, int Columns, int Warps, int Segment, int Blocks, int Early, bool One>
-__global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(Product product) {
-#if __CUDA_ARCH__ >= 900
-    if constexpr (One) product.m = 1;  // known to the compiler: addresses are then constants
-    using Shape = DigitShape<Weights, Columns, Warps, Segment, Blocks>;
-    extern __shared__ __align__(128) std::uint8_t shared[];
-    const int stages = Shape::stages(product.m, product.k);
-    const std::uint32_t ring = shared_address(shared);
-    const int slots = Shape::scale_slots(stages, product.k);
-    const int slot_bytes = Shape::scale_bytes(product.k);
-    std::uint8_t* const scales = shared + stages * Shape::stage_bytes;
-    const std::uint32_t full = shared_address(scales) + static_cast<std::uint32_t>(slots * slot_bytes);
-    const std::uint32_t empty = full + Shape::most_stages * 8;
-    const std::uint32_t summed = empty + Shape::most_stages * 8;
-    const std::uint32_t added = summed + Shape::part_sets * 8;
-    const std::uint32_t loaded = added + Shape::part_sets * 8;
-    std::uint8_t* const digits = scales + slots * slot_bytes + Shape::barrier_bytes;
-    auto* const parts = reinterpret_cast<float*>(digits + Shape::digit_bytes(product.m, product.k));
-    float* const units = parts + Shape::part_sets * Shape::part_floats(product.m);
+/// What a multiplying warp does with tiles of 16 rows.
+template <class Shape, class Weights, int Columns, int Warps>
+__device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& room) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int chunks = product.k / Shape::chunk_values;
     const int segments = Shape::segments(product.k);
     const int tiles = (product.n + Shape::rows - 1) / Shape::rows;
     const int blocks = static_cast<int>(gridDim.x);
-
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < stages; ++i) barrier_make(full + i * 8, 1), barrier_make(empty + i * 8, Warps);
-        for (int i = 0; i < Shape::part_sets; ++i) barrier_make(summed + i * 8, Warps), barrier_make(added + i * 8, 1);
-        barrier_make(loaded, Warps);
-        barriers_ready();
-    }
-    __syncthreads();
-    let_next_start();
-
-    if (warp == Warps) {
-        // A row's part of a segment is a copy of its own, so that rows lie in banks of their own; the scales of a tile
-        // lie together and are one more. While the activations are on their way the ring is filled by a part only: they
-        // would come after it, and the last blocks of the product before this one too.
-        Turns at(stages);
-        Turns slot(slots);
-        const std::uint64_t policy = read_once_policy();
-        int early = Early;  // segments before the activations
-        for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += blocks) {
-            const int first_row = tile * Shape::rows;
-            const int tile_scales = min(Shape::rows, product.n - first_row) * chunks * 2;
-            for (int segment = 0; segment < segments; ++segment) {
-                const int some = min(Shape::segment_chunks, chunks - segment * Shape::segment_chunks) * 64;
-                const bool with_scales = Weights::grouped && segment == 0;
-                const std::uint32_t arrival = full + at.index * 8;
-                if (early-- == 0) barrier_wait(loaded, 0);
-                barrier_wait(empty + at.index * 8, at.parity ^ 1);
-                __syncwarp();
-                if (elected()) {
-                    barrier_expect(arrival,
-                                   static_cast<std::uint32_t>(some * Shape::rows + (with_scales ? tile_scales : 0)));
-#pragma unroll
-                    for (int i = 0; i < Shape::rows; ++i) {
-                        bulk_copy_once(
-                            ring + static_cast<std::uint32_t>(at.index * Shape::stage_bytes + i * Shape::pitch),
-                            static_cast<const std::uint8_t*>(product.weights) +
-                                static_cast<std::size_t>(min(first_row + i, product.n - 1)) *
-                                    static_cast<std::size_t>(chunks * 64) +
-                                segment * Segment,
-                            static_cast<std::uint32_t>(some), arrival, policy);
-                    }
-                    if (with_scales) {
-                        bulk_copy_once(shared_address(scales) + static_cast<std::uint32_t>(slot.index * slot_bytes),
-                                       static_cast<const std::uint8_t*>(product.scales) +
-                                           static_cast<std::size_t>(first_row) * static_cast<std::size_t>(chunks * 2),
-                                       static_cast<std::uint32_t>(tile_scales), arrival, policy);
-                    }
-                }
-                __syncwarp();
-                at.advance();
-            }
-            slot.advance();
-        }
-        return;
-    }
-
-    if (warp == Warps + 1) {
-        Turns set(Shape::part_sets);
-        const int row_within = lane % Shape::rows;
-        const auto scale_of = [&](int tile) {
-            if constexpr (Weights::grouped) return 1.0f;
-            return static_cast<const float*>(product.scales)[min(tile * Shape::rows + row_within, product.n - 1)];
-        };
-        float scale = scale_of(static_cast<int>(blockIdx.x));
-        for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += blocks) {
-            const float next_scale = scale_of(tile + blocks);  // on its way while the weights are
-            barrier_wait(summed + set.index * 8, set.parity);
-            const float* sums = parts + set.index * Shape::part_floats(product.m);
-            const int row = tile * Shape::rows + row_within;
-            for (int activation = lane / Shape::rows; activation < product.m; activation += 32 / Shape::rows) {
-                float sum = 0.0f;
-#pragma unroll
-                for (int j = 0; j < Warps; ++j) {
-                    sum += sums[(j * product.m + activation) * Shape::part_pitch + row_within];
-                }
-                if (row < product.n) {
-                    static_cast<__nv_bfloat16*>(
-                        product.y)[static_cast<std::size_t>(activation) * static_cast<std::size_t>(product.n) +
-                                   static_cast<std::size_t>(row)] = __float2bfloat16_rn(sum * scale);
-                }
-            }
-            __syncwarp();
-            if (lane == 0) barrier_arrive(added + set.index * 8);
-            scale = next_scale;
-            set.advance();
-        }
-        return;
-    }
-
-    wait_for_previous();
-    cut_activations<Shape, Weights, Warps>(product, digits, units, loaded);
-    asm volatile("bar.sync 1, %0;" ::"n"(Warps * 32) : "memory");
-
     const Weights unpack;
     const int quad = lane / 4;
     const int corner = lane % 4;
@@ -372,9 +96,9 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
 #pragma unroll
     for (int t = 0; t < Columns; ++t) {
         counts[t] = 8 * t + quad < Shape::columns(product.m);
-        column_at[t] = shared_address(digits) + static_cast<std::uint32_t>((8 * t + quad) * 64 + corner * 16);
+        column_at[t] = shared_address(room.digits) + static_cast<std::uint32_t>((8 * t + quad) * 64 + corner * 16);
 #pragma unroll
-        for (int i = 0; i < 2; ++i) unit_at[t][i] = units + min(Weights::activation(t, corner, i), product.m - 1);
+        for (int i = 0; i < 2; ++i) unit_at[t][i] = room.units + min(Weights::activation(t, corner, i), product.m - 1);
     }
     const auto chunk_bytes = static_cast<std::uint32_t>(Shape::chunk_bytes(product.m));
     const auto load_bytes = static_cast<std::uint32_t>(Shape::columns(product.m) * 64);
@@ -409,11 +133,12 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
             }
         }
     };
-    Turns at(stages);
-    Turns slot(slots);
+    Turns at(room.stages);
+    Turns slot(room.slots);
     Turns set(Shape::part_sets);
     const auto scale_of = [&](int row, int chunk) {
-        return reinterpret_cast<const __nv_bfloat16*>(scales + slot.index * slot_bytes) + row * chunks + chunk;
+        return reinterpret_cast<const __nv_bfloat16*>(room.scales + slot.index * room.slot_bytes) + row * chunks +
+               chunk;
     };
     for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += blocks) {
 #pragma unroll
@@ -422,8 +147,8 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
             for (int i = 0; i < Weights::sums; ++i) sums[t][i] = 0.0f;
         }
         for (int segment = 0; segment < segments; ++segment) {
-            barrier_wait(full + at.index * 8, at.parity);
-            const std::uint32_t start = ring + static_cast<std::uint32_t>(at.index * Shape::stage_bytes);
+            barrier_wait(room.full + at.index * 8, at.parity);
+            const std::uint32_t start = room.ring + static_cast<std::uint32_t>(at.index * Shape::stage_bytes);
             const int first = segment * Shape::segment_chunks;
             if (first + Shape::segment_chunks <= chunks) {
                 // Neighbours, so that their scales are one load; no branches, so that the chunks overlap.
@@ -456,13 +181,13 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
                 }
             }
             __syncwarp();
-            if (lane == 0) barrier_arrive(empty + at.index * 8);
+            if (lane == 0) barrier_arrive(room.empty + at.index * 8);
             at.advance();
         }
         slot.advance();
 
-        barrier_wait(added + set.index * 8, set.parity ^ 1);
-        float* mine = parts + set.index * Shape::part_floats(product.m) + warp * product.m * Shape::part_pitch;
+        barrier_wait(room.added + set.index * 8, set.parity ^ 1);
+        float* mine = room.parts + set.index * Shape::part_floats(product.m) + warp * product.m * Shape::part_pitch;
 #pragma unroll
         for (int t = 0; t < Columns; ++t) {
 #pragma unroll
@@ -474,22 +199,240 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
             }
         }
         __syncwarp();
-        if (lane == 0) barrier_arrive(summed + set.index * 8);
+        if (lane == 0) barrier_arrive(room.summed + set.index * 8);
         set.advance();
     }
+}
+
+/// What a multiplying warp does where a row's `Pieces` pieces are rows of their own to the tensor cores: the 16 rows of
+/// an operand are 16 / Pieces rows of weights, and of its 8 columns two belong to each piece, the digits of the
+/// activations that meet it. Of the products of pieces and columns those that belong together are kept: by lane corner
+/// c those of piece c. So a stage of the ring is fewer and longer stretches of memory.
+template <class Shape, class Weights, int Warps, int Pieces>
+__device__ void multiply_pieces(const Product& product, const DigitRoom<Shape>& room) {
+    const Weights unpack;
+    constexpr int rows = Shape::rows;
+    constexpr int run = Shape::share / Pieces;  // chunks of a piece that a warp takes of a segment, neighbours
+    static_assert(run > 0 && Shape::share % Pieces == 0);
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int quad = lane / 4;
+    const int corner = lane % 4;
+    const int chunks = product.k / Shape::chunk_values;
+    const int segments = Shape::segments(product.k);
+    const int tiles = (product.n + rows - 1) / rows;
+    const int row = quad % rows;
+    const int piece = corner % Pieces;
+    const bool lower = piece >= Pieces / 2;
+    const bool keeps = corner < Pieces && corner % (Pieces / 2) == quad / rows;
+    const bool counts = quad / 2 < Pieces && quad % 2 < Weights::columns;
+    const int upper_piece = quad / rows;
+    const auto row_at = static_cast<std::uint32_t>(row * Shape::pitch + corner * 16);
+    const std::uint32_t column_at =
+        shared_address(room.digits) + static_cast<std::uint32_t>(quad % 2 * 64 + corner * 16);
+    constexpr int chunk_bytes = Shape::chunk_bytes(1);
+    float total = 0.0f;
+    // A chunk of each piece: pieces begin `apart` chunks from each other, the first `within` chunks into the segment.
+    const auto add_chunks = [&](std::uint32_t start, int within, int chunk, int apart, float scale) {
+        const std::uint32_t from = start + row_at + static_cast<std::uint32_t>((within + upper_piece * apart) * 64);
+        std::uint32_t upper[Weights::words];
+        std::uint32_t under[Weights::words];
+        unpack.operands(shared_read(from), upper);
+        unpack.operands(shared_read(from + static_cast<std::uint32_t>(Pieces / 2 * apart * 64)), under);
+        uint4 other[Shape::loads];
+#pragma unroll
+        for (int j = 0; j < Shape::loads; ++j) {
+            other[j] =
+                shared_read_if(counts, column_at + static_cast<std::uint32_t>((chunk + quad / 2 * apart) * chunk_bytes +
+                                                                              j * Weights::columns * 64));
+        }
+        typename Weights::Sum sum[4] = {Weights::start, Weights::start, Weights::start, Weights::start};
+#pragma unroll
+        for (int j = 0; j < Weights::words; j += 2) {
+            Weights::multiply(sum, upper[j], under[j], upper[j + 1], under[j + 1], word(other[j / 4], j % 4),
+                              word(other[j / 4], j % 4 + 1));
+        }
+        const float unit = room.units[chunk + piece * apart];
+        total += (Weights::grouped ? unit * scale : unit) * Weights::one(sum, lower);
+    };
+    Turns at(room.stages);
+    Turns slot(room.slots);
+    Turns set(Shape::part_sets);
+    for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += static_cast<int>(gridDim.x)) {
+        total = 0.0f;
+        const auto* row_scales =
+            reinterpret_cast<const __nv_bfloat16*>(room.scales + slot.index * room.slot_bytes) + row * chunks;
+        for (int segment = 0; segment < segments; ++segment) {
+            barrier_wait(room.full + at.index * 8, at.parity);
+            const std::uint32_t start = room.ring + static_cast<std::uint32_t>(at.index * Shape::stage_bytes);
+            const int first = segment * Shape::segment_chunks;
+            if (first + Shape::segment_chunks <= chunks) {
+                const int mine = warp * Shape::share;
+                struct alignas(2 * run) Scales {
+                    __nv_bfloat16 of[run];
+                } of_run;
+                if constexpr (Weights::grouped) {
+                    of_run = *reinterpret_cast<const Scales*>(row_scales + first + mine + piece * run);
+                }
+#pragma unroll
+                for (int i = 0; i < run; ++i) {
+                    add_chunks(start, mine + i, first + mine + i, run,
+                               Weights::grouped ? __bfloat162float(of_run.of[i]) : 1.0f);
+                }
+            } else {
+                for (int within = warp * Pieces; first + within < chunks; within += Warps * Pieces) {
+                    add_chunks(start, within, first + within, 1,
+                               Weights::grouped ? __bfloat162float(row_scales[first + within + piece]) : 1.0f);
+                }
+            }
+            __syncwarp();
+            if (lane == 0) barrier_arrive(room.empty + at.index * 8);
+            at.advance();
+        }
+        slot.advance();
+
+        float sum = keeps ? total : 0.0f;
+        sum += __shfl_xor_sync(~0u, sum, 1);
+        sum += __shfl_xor_sync(~0u, sum, 2);
+        if constexpr (rows < 8) sum += __shfl_xor_sync(~0u, sum, 4 * rows);
+        barrier_wait(room.added + set.index * 8, set.parity ^ 1);
+        if (corner == 0 && quad < rows) {
+            room.parts[set.index * Shape::part_floats(1) + warp * Shape::part_pitch + quad] = sum;
+        }
+        __syncwarp();
+        if (lane == 0) barrier_arrive(room.summed + set.index * 8);
+        set.advance();
+    }
+}
+
+#endif
+
+template <class Weights, int Columns, int Warps, int Segment, int Blocks, int Early, bool One, int Pieces>
+__global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(Product product) {
+#if __CUDA_ARCH__ >= 900
+    static_assert(Pieces == 1 || One);
+    if constexpr (One) product.m = 1;  // known to the compiler: addresses are then constants
+    using Shape = DigitShape<Weights, Columns, Warps, Segment, Blocks, Pieces>;
+    extern __shared__ __align__(128) std::uint8_t shared[];
+    const DigitRoom<Shape> room(product, shared);
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int chunks = product.k / Shape::chunk_values;
+    const int segments = Shape::segments(product.k);
+    const int tiles = (product.n + Shape::rows - 1) / Shape::rows;
+    const int blocks = static_cast<int>(gridDim.x);
+
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < room.stages; ++i)
+            barrier_make(room.full + i * 8, 1), barrier_make(room.empty + i * 8, Warps);
+        for (int i = 0; i < Shape::part_sets; ++i)
+            barrier_make(room.summed + i * 8, Warps), barrier_make(room.added + i * 8, 1);
+        barrier_make(room.loaded, Warps);
+        barriers_ready();
+    }
+    __syncthreads();
+    let_next_start();
+
+    if (warp == Warps) {
+        // A row's part of a segment is a copy of its own, so that rows lie in banks of their own; the scales of a tile
+        // lie together and are one more. While the activations are on their way the ring is filled by a part only: they
+        // would come after it, and the last blocks of the product before this one too.
+        Turns at(room.stages);
+        Turns slot(room.slots);
+        const std::uint64_t policy = read_once_policy();
+        int early = Early;  // segments before the activations
+        for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += blocks) {
+            const int first_row = tile * Shape::rows;
+            const int tile_scales = min(Shape::rows, product.n - first_row) * chunks * 2;
+            for (int segment = 0; segment < segments; ++segment) {
+                const int some = min(Shape::segment_chunks, chunks - segment * Shape::segment_chunks) * 64;
+                const bool with_scales = Weights::grouped && segment == 0;
+                const std::uint32_t arrival = room.full + at.index * 8;
+                if (early-- == 0) barrier_wait(room.loaded, 0);
+                barrier_wait(room.empty + at.index * 8, at.parity ^ 1);
+                __syncwarp();
+                if (elected()) {
+                    barrier_expect(arrival,
+                                   static_cast<std::uint32_t>(some * Shape::rows + (with_scales ? tile_scales : 0)));
+#pragma unroll
+                    for (int i = 0; i < Shape::rows; ++i) {
+                        bulk_copy_once(
+                            room.ring + static_cast<std::uint32_t>(at.index * Shape::stage_bytes + i * Shape::pitch),
+                            static_cast<const std::uint8_t*>(product.weights) +
+                                static_cast<std::size_t>(min(first_row + i, product.n - 1)) *
+                                    static_cast<std::size_t>(chunks * 64) +
+                                segment * Segment,
+                            static_cast<std::uint32_t>(some), arrival, policy);
+                    }
+                    if (with_scales) {
+                        bulk_copy_once(
+                            shared_address(room.scales) + static_cast<std::uint32_t>(slot.index * room.slot_bytes),
+                            static_cast<const std::uint8_t*>(product.scales) +
+                                static_cast<std::size_t>(first_row) * static_cast<std::size_t>(chunks * 2),
+                            static_cast<std::uint32_t>(tile_scales), arrival, policy);
+                    }
+                }
+                __syncwarp();
+                at.advance();
+            }
+            slot.advance();
+        }
+        return;
+    }
+
+    if (warp == Warps + 1) {
+        Turns set(Shape::part_sets);
+        const int row_within = lane % Shape::rows;
+        const auto scale_of = [&](int tile) {
+            if constexpr (Weights::grouped) return 1.0f;
+            return static_cast<const float*>(product.scales)[min(tile * Shape::rows + row_within, product.n - 1)];
+        };
+        float scale = scale_of(static_cast<int>(blockIdx.x));
+        for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += blocks) {
+            const float next_scale = scale_of(tile + blocks);  // on its way while the weights are
+            barrier_wait(room.summed + set.index * 8, set.parity);
+            const float* sums = room.parts + set.index * Shape::part_floats(product.m);
+            const int row = tile * Shape::rows + row_within;
+            for (int activation = lane / Shape::rows; activation < product.m; activation += 32 / Shape::rows) {
+                float sum = 0.0f;
+#pragma unroll
+                for (int j = 0; j < Warps; ++j) {
+                    sum += sums[(j * product.m + activation) * Shape::part_pitch + row_within];
+                }
+                if (row < product.n) {
+                    static_cast<__nv_bfloat16*>(
+                        product.y)[static_cast<std::size_t>(activation) * static_cast<std::size_t>(product.n) +
+                                   static_cast<std::size_t>(row)] = __float2bfloat16_rn(sum * scale);
+                }
+            }
+            __syncwarp();
+            if (lane == 0) barrier_arrive(room.added + set.index * 8);
+            scale = next_scale;
+            set.advance();
+        }
+        return;
+    }
+
+    wait_for_previous();
+    cut_activations<Shape, Weights, Warps>(product, room);
+    asm volatile("bar.sync 1, %0;" ::"n"(Warps * 32) : "memory");
+    if constexpr (Pieces > 1)
+        multiply_pieces<Shape, Weights, Warps, Pieces>(product, room);
+    else
+        multiply_rows<Shape, Weights, Columns, Warps>(product, room);
 #endif
 }
 
 /// One: for one row of activations, and no more.
-template <class Weights, int Columns, int Warps, int Blocks, int Early, bool One = false>
+template <class Weights, int Columns, int Warps, int Blocks, int Early, bool One = false, int Pieces = 1>
 ProductVariant digit_variant(const char* name) {
-    constexpr int segment = 2048;
-    using Shape = DigitShape<Weights, Columns, Warps, segment, Blocks>;
+    constexpr int segment = 2048 * Pieces;
+    using Shape = DigitShape<Weights, Columns, Warps, segment, Blocks, Pieces>;
     return {name,
             One ? 1 : Shape::activations,
             Warps * 32 + 64,
             Shape::rows,
-            &digit_product_kernel<Weights, Columns, Warps, segment, Blocks, Early, One>,
+            &digit_product_kernel<Weights, Columns, Warps, segment, Blocks, Early, One, Pieces>,
             Shape::bytes,
             Blocks,
             &Shape::takes};

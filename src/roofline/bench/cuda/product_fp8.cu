@@ -1,6 +1,6 @@
 // Products with fp8 weights: the variants that are tried (columns of 8 activations, warps, tiles of 16 rows, loads in
 // flight, next loads issued ahead; of halves: columns, warps, blocks a multiprocessor,
-// segments on their way before the activations, for one row alone).
+// segments on their way before the activations, for one row alone, pieces of a row).
 #include "roofline/bench/cuda/product_bulk.cuh"
 #include "roofline/bench/cuda/product_digits.cuh"
 #include "roofline/bench/cuda/product_kernel.cuh"
@@ -15,6 +15,10 @@ const std::vector<ProductVariant>& fp8_products() {
         digit_variant<Fp8Halves, 1, 16, 1, 4, true>("halves, 1 x 16 warps, 4 early, one row"),
         digit_variant<Fp8Halves, 1, 8, 2, 1, true>("halves, 2 x 8 warps, 1 early, one row"),
         digit_variant<Fp8Halves, 1, 8, 2, 2, true>("halves, 2 x 8 warps, 2 early, one row"),
+        digit_variant<Fp8Halves, 1, 8, 1, 4, true, 2>("halves, 1 x 8 warps, 4 early, one row, 8 x 4 KiB"),
+        digit_variant<Fp8Halves, 1, 16, 1, 4, true, 2>("halves, 1 x 16 warps, 4 early, one row, 8 x 4 KiB"),
+        digit_variant<Fp8Halves, 1, 8, 2, 1, true, 2>("halves, 2 x 8 warps, 1 early, one row, 8 x 4 KiB"),
+        digit_variant<Fp8Halves, 1, 8, 2, 2, true, 2>("halves, 2 x 8 warps, 2 early, one row, 8 x 4 KiB"),
         digit_variant<Fp8Halves, 1, 8, 1, 4>("halves, 1 x 8 warps, 4 early"),
         digit_variant<Fp8Halves, 1, 16, 1, 2>("halves, 1 x 16 warps, 2 early"),
         digit_variant<Fp8Halves, 1, 8, 2, 1>("halves, 2 x 8 warps, 1 early"),

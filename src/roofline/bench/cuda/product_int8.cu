@@ -1,6 +1,6 @@
 // Products with int8 weights: the variants that are tried (columns of 8 activations, warps, tiles of 16 rows, loads in
 // flight, next loads issued ahead; of digits: columns, warps, blocks a multiprocessor,
-// segments on their way before the activations, for one row alone).
+// segments on their way before the activations, for one row alone, pieces of a row).
 #include "roofline/bench/cuda/product_bulk.cuh"
 #include "roofline/bench/cuda/product_digits.cuh"
 #include "roofline/bench/cuda/product_kernel.cuh"
@@ -15,6 +15,10 @@ const std::vector<ProductVariant>& int8_products() {
         digit_variant<Int8Digits, 1, 16, 1, 4, true>("digits, 1 x 16 warps, 4 early, one row"),
         digit_variant<Int8Digits, 1, 8, 2, 1, true>("digits, 2 x 8 warps, 1 early, one row"),
         digit_variant<Int8Digits, 1, 8, 2, 2, true>("digits, 2 x 8 warps, 2 early, one row"),
+        digit_variant<Int8Digits, 1, 8, 1, 4, true, 2>("digits, 1 x 8 warps, 4 early, one row, 8 x 4 KiB"),
+        digit_variant<Int8Digits, 1, 16, 1, 4, true, 2>("digits, 1 x 16 warps, 4 early, one row, 8 x 4 KiB"),
+        digit_variant<Int8Digits, 1, 8, 2, 1, true, 2>("digits, 2 x 8 warps, 1 early, one row, 8 x 4 KiB"),
+        digit_variant<Int8Digits, 1, 8, 2, 2, true, 2>("digits, 2 x 8 warps, 2 early, one row, 8 x 4 KiB"),
         digit_variant<Int8Digits, 1, 8, 1, 4>("digits, 1 x 8 warps, 4 early"),
         digit_variant<Int8Digits, 1, 16, 1, 2>("digits, 1 x 16 warps, 2 early"),
         digit_variant<Int8Digits, 1, 8, 2, 1>("digits, 2 x 8 warps, 1 early"),

@@ -1,0 +1,133 @@
+// Weights of eight and four bits as operands of the tensor cores, and the form in which activations meet them
+// (product_digits.cuh).
+#pragma once
+
+#include "roofline/bench/cuda/digits.cuh"
+#include "roofline/bench/cuda/fragments.cuh"
+
+namespace roofline::cuda::kernels {
+
+/// sum += a b for a 16 x 32 and b 32 x 8 in int8.
+__device__ inline void mma_int8(int (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2, std::uint32_t a3,
+                                std::uint32_t b0, std::uint32_t b1) {
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+/// Activations as two columns of digits. Sums of whole numbers begin at the bits of 1.5 x 2^23: as a float, that plus
+/// the sum, which stays below 2^22 (64 bytes or 128 nibbles, each times a digit: 2^21 at most).
+struct DigitColumns {
+    static constexpr int columns = 2;  // a row of activations
+    static constexpr int sums = 2;     // that a lane keeps: of its two rows of weights, for one row of activations
+    using Sum = int;
+    static constexpr Sum start = 0x4B400000;
+    static constexpr int unit_less = IntegerDigits::unit;
+    __device__ static int activation(int tile, int corner, int /*sum*/) { return 4 * tile + corner; }
+    __device__ static constexpr int below(int sum) { return sum; }  // whether it is of the lower row of weights
+    __device__ static float value(Sum sum) { return __int_as_float(sum) - 12582912.0f; }
+    __device__ static float of(const Sum (&sum)[4], int index) {
+        return value(sum[2 * index]) + IntegerDigits::low_weight * value(sum[2 * index + 1]);
+    }
+    __device__ static void multiply(Sum (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
+                                    std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
+        mma_int8(sum, a0, a1, a2, a3, b0, b1);
+    }
+    /// The one sum of a lane that keeps that of its upper or its lower row alone.
+    __device__ static float one(const Sum (&sum)[4], bool lower) {
+        return value(lower ? sum[2] : sum[0]) + IntegerDigits::low_weight * value(lower ? sum[3] : sum[1]);
+    }
+    /// Puts eight activations of `row`, from the `rest`th on of those that a lane in this corner takes of the chunk.
+    template <class Weights>
+    __device__ static void put(std::uint8_t* chunk, const uint4& eight, int power, int row, int all_columns, int corner,
+                               int rest) {
+        const EightDigits cut = cut_eight<Weights>(eight, power);
+        std::uint8_t* to = chunk + (rest / 16 * all_columns + 2 * row) * 64 + corner * 16 + rest % 16;
+        *reinterpret_cast<uint2*>(to) = cut.high;
+        *reinterpret_cast<uint2*>(to + 64) = cut.low;
+    }
+};
+
+/// Activations as fp16, a column each.
+struct HalfColumns {
+    static constexpr int columns = 1;
+    static constexpr int sums = 4;
+    using Sum = float;
+    static constexpr Sum start = 0.0f;
+    static constexpr int unit_less = 0;
+    __device__ static int activation(int tile, int corner, int sum) { return 8 * tile + 2 * corner + sum % 2; }
+    __device__ static constexpr int below(int sum) { return sum / 2; }
+    __device__ static float of(const Sum (&sum)[4], int index) { return sum[index]; }
+    __device__ static float one(const Sum (&sum)[4], bool lower) { return lower ? sum[2] : sum[0]; }
+    __device__ static void multiply(Sum (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
+                                    std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
+        mma_fp16(sum, a0, a1, a2, a3, b0, b1);
+    }
+    template <class Weights>
+    __device__ static void put(std::uint8_t* chunk, const uint4& eight, int power, int row, int all_columns, int corner,
+                               int rest) {
+        *reinterpret_cast<uint4*>(chunk + (rest / 8 * all_columns + row) * 64 + corner * 16) =
+            halve_eight(eight, power);
+    }
+};
+
+/// Bytes are operands as they are.
+struct Int8Digits : DigitColumns, InOrder {
+    static constexpr int values = 16;  // in 16 bytes
+    static constexpr int words = 4;    // of operands in them
+    static constexpr bool grouped = false;
+    static constexpr float factor = 1.0f;  // what an operand must be multiplied by to be the weight
+    __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
+        operand[0] = packed.x, operand[1] = packed.y, operand[2] = packed.z, operand[3] = packed.w;
+    }
+};
+
+/// (bits & mask) ^ turned, by one instruction: with both constants in registers, which the compiler does not do itself
+/// (an instruction has room for one constant, so it takes two).
+__device__ inline std::uint32_t masked_turned(std::uint32_t bits, std::uint32_t mask, std::uint32_t turned) {
+    std::uint32_t result;
+    asm("lop3.b32 %0, %1, %2, %3, 0x6A;" : "=r"(result) : "r"(bits), "r"(mask), "r"(turned));
+    return result;
+}
+
+/// A constant that the compiler takes for an unknown, and so keeps in a register.
+__device__ inline std::uint32_t in_register(std::uint32_t constant) {
+    std::uint32_t value;
+    asm volatile("mov.b32 %0, %1;" : "=r"(value) : "r"(constant));
+    return value;
+}
+
+/// A nibble in the upper half of a byte, its upper bit turned, is 16 (nibble - 8) in two's complement. Of each eight
+/// nibbles the even ones come first.
+struct Int4Digits : DigitColumns {
+    static constexpr int values = 32;
+    static constexpr int words = 8;
+    static constexpr bool grouped = true;
+    static constexpr float factor = 1.0f / 16.0f;
+    std::uint32_t upper_half = in_register(0xF0F0F0F0u);
+    std::uint32_t upper_bit = in_register(0x80808080u);
+    __device__ void operands(const uint4& packed, std::uint32_t (&operand)[words]) const {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const std::uint32_t eight = word(packed, i);
+            operand[2 * i] = masked_turned(eight << 4, upper_half, upper_bit);
+            operand[2 * i + 1] = masked_turned(eight, upper_half, upper_bit);
+        }
+    }
+    __device__ static constexpr int value_at(int byte) { return byte % 4 * 2 + byte / 4; }
+};
+
+/// Every e4m3 is an fp16. (Hopper multiplies e4m3 by warp groups alone; the compiler makes mma.sync of conversions of
+/// both operands.)
+struct Fp8Halves : HalfColumns {
+    static constexpr int values = 16;
+    static constexpr int words = 8;
+    static constexpr bool grouped = false;
+    static constexpr float factor = 1.0f;
+    __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
+#pragma unroll
+        for (int i = 0; i < words; ++i) operand[i] = fp16_pair(word(packed, i / 2), i % 2);
+    }
+};
+
+}  // namespace roofline::cuda::kernels
