@@ -289,6 +289,19 @@ TEST(Findings, PlainDecodesAreExpectedWithTheCopyOfTheirCache) {
     EXPECT_NEAR(measured / expected, 1.0, 0.2);
 }
 
+// 50,257 words are 6,282 times 8 and one more; 768 columns are none of these.
+TEST(Findings, AVocabularyThatFillsNoRowIsNamed) {
+    const Analysis analysis = analysis_of("gpt2_eager");
+    const auto odd = std::find_if(analysis.diagnoses.begin(), analysis.diagnoses.end(), [](const Diagnosis& found) {
+        return found.words.starts_with("prefill: a product of odd width runs at ");
+    });
+    ASSERT_NE(odd, analysis.diagnoses.end());
+    EXPECT_TRUE(odd->evidence.starts_with("50,257 is no multiple of 8")) << odd->evidence;
+    EXPECT_GT(odd->saved.value, 0.0);
+    for (const Diagnosis& found : analysis_of("hf_llama_1b_h200_torch_profiler").diagnoses)
+        EXPECT_EQ(found.words.find("odd width"), std::string::npos) << found.words;
+}
+
 // Tables, CSV and JSON name one and the same: what held a record back under the ceilings that were measured.
 TEST(Findings, EveryFormatNamesTheSameBound) {
     const Analysis analysis = analysis_of("hf_llama_1b_h200_torch_profiler");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <initializer_list>
 #include <optional>
 
@@ -41,6 +42,7 @@ class Stage {
         cache_copies();
         split_projections();
         head();
+        odd_widths();
         projected_again();
         weights();
     }
@@ -332,6 +334,33 @@ class Stage {
             fmt::format("{:.0f} rows of logits, of which {:.0f} choose the next token; {}, {} of the step", rows->there,
                         stage_.batch, render::time(rows->time), of_wall(rows->time)),
             "", "compute logits of the last position only (logits_to_keep=1; engines do)", rows->time - rows->needed);
+    }
+
+    /// Tensor cores are fed 16 bytes at a time: rows of a matrix that do not begin there take other, slower kernels.
+    /// The width is the last number of an operator's name: "aten::mm [8x1280] [1280x50257]".
+    void odd_widths() {
+        Sum odd;
+        std::string widest;
+        for (const AccountStage& stage : analysis_.by_operator) {
+            if (stage.name != stage_.name) continue;
+            for (const Record& record : stage.records) {
+                const std::size_t x = record.name.rfind('x');
+                if (record.kind != Kind::gemm || x == std::string::npos || !record.name.ends_with(']')) continue;
+                const auto width = std::strtol(record.name.c_str() + x + 1, nullptr, 10);
+                const long together = std::lround(128.0 / bits(record.work.type));
+                const Seconds time = record.times.measured.value_or(Seconds{});
+                if (width < 1024 || width % together == 0 || record.times.attainable > time * 0.5) continue;
+                if (odd.count == 0.0)
+                    widest =
+                        fmt::format("{} is no multiple of {}", render::grouped(static_cast<double>(width)), together);
+                odd.add(record);
+            }
+        }
+        if (odd.count == 0.0) return;
+        say(fmt::format("{}: a product of odd width runs at {} of what the device can do", stage_.name,
+                        render::percent(odd.attainable / odd.time)),
+            fmt::format("{}, so its rows do not begin at 16 bytes; {} a step", widest, render::time(odd.time)), "",
+            "pad the matrix (a vocabulary: to a multiple of 64)", odd.headroom());
     }
 
     /// Latent attention as plain modules do it: keys and values of the whole cache are made anew for every token.
