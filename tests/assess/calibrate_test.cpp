@@ -9,6 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include "roofline/io/profile_file.hpp"
+#include "roofline/predict/prepared.hpp"
+
 namespace roofline::assess {
 namespace {
 
@@ -320,6 +323,58 @@ TEST(Ranges, RestOnFamiliesNotOnRows) {
     const double many =
         width_of({1024, 2560, 3072, 4096, 7168, 12288}, {1024, 2048, 4096, 6144, 8192}, {1, 16, 128, 1024, 8192});
     EXPECT_GT(few, 1.1 * many);
+}
+
+TEST(Ranges, OtherAuthorsSmallKernelsWidenStepsOfWhomNobodyTimed) {
+    // A second author, whose element-wise kernels take half as long again; all else is as the first one's.
+    std::vector<Measurement> rows;
+    const auto first = io::builtin_profile("graph+fused");
+    ASSERT_TRUE(first.has_value());
+    for (const Measurement& row : made_steps(0.0)) {
+        if (row.kind != "step") continue;
+        const predict::Prepared prepared(*row.step->model, *row.device, {*first, nullptr});
+        std::vector<predict::OperatorTime> times(prepared.size());
+        const predict::StageTime stage = prepared.evaluate(row.step->step, times);
+        ASSERT_GT(stage.written_seconds, 0.0);
+        ASSERT_LT(stage.written_seconds, stage.kernel_seconds);
+        Measurement slower = row;
+        Step step = *row.step;
+        step.profile = "graph+triton";
+        slower.step = std::make_shared<const Step>(step);
+        slower.seconds *= 1.0 + 0.5 * stage.written_seconds / stage.kernel_seconds;
+        rows.push_back(row);
+        rows.push_back(slower);
+    }
+    auto calibration = std::make_shared<predict::Calibration>(calibrate(rows));
+    predict::Execution execution{*first, calibration};
+    const predict::Choice own = execution.choose_step(*rows.front().device);
+    EXPECT_EQ(own.authors_low, 1.0) << "the constants are this author's";
+    EXPECT_EQ(own.authors_high, 1.0);
+    execution.profile.name = "mine";
+    execution.profile.stacks = {"graph+fused"};
+    const predict::Choice other = execution.choose_step(*rows.front().device);
+    EXPECT_EQ(other.constants, own.constants);
+    // Two voices: the 95% quantile of ln 1 and ln 1.5, exp(0.95 x 0.4055) = 1.470, and 1 + 0.3 / 4 = 1.075 either way.
+    EXPECT_NEAR(other.authors_high, 1.470 * 1.075, 0.05);
+    EXPECT_NEAR(other.authors_low, 1.0 / 1.075, 0.01);
+    execution.profile.stacks = {"graph+triton"};
+    EXPECT_LT(execution.choose_step(*rows.front().device).authors_low, 0.8) << "the first author is faster";
+
+    // The same step, wider for whom nobody timed, and most where much of it is small kernels.
+    const auto width = [&](const std::string& name, const Measurement& row) {
+        execution.profile.name = name;
+        execution.profile.stacks = {"graph+fused"};
+        const predict::Prepared prepared(*row.step->model, *row.device, execution);
+        std::vector<predict::OperatorTime> times(prepared.size());
+        const predict::StageTime stage = prepared.evaluate(row.step->step, times);
+        return (stage.expected_high - stage.expected) / stage.expected;
+    };
+    const Measurement& small = rows.front();     // eight layers of 1,024
+    const Measurement& large = rows[2 * 6 * 4];  // forty of 5,120
+    const double small_grows = width("mine", small) - width("graph+fused", small);
+    const double large_grows = width("mine", large) - width("graph+fused", large);
+    EXPECT_GT(large_grows, 0.0);
+    EXPECT_GT(small_grows, 2.0 * large_grows);
 }
 
 TEST(Ranges, StepsHaveThemToo) {

@@ -107,6 +107,14 @@ TEST(CalibrationFile, WantsARangeFromLowToHigh) {
     EXPECT_NE(problem_after([](Json& json) { json["fits"][0]["range"] = Json::array({"a", "b"}); }), "no problem");
 }
 
+TEST(CalibrationFile, RefusesAuthorsWhoAreNotAroundOne) {
+    const std::string wanted = "toy.json: fits[0].authors expected a positive number up to 1 and one from 1";
+    for (const Json& authors : {Json::array({1.1, 1.2}), Json::array({0.8, 0.9}), Json::array({0.0, 1.5}),
+                                Json::array({0.9}), Json::array({0.9, 1.0, 1.1})})
+        EXPECT_EQ(problem_after([&](Json& json) { json["fits"][0]["authors"] = authors; }), wanted) << authors.dump();
+    EXPECT_EQ(problem_after([](Json& json) { json["fits"][0]["authors"] = Json::array({0.9, 1.5}); }), "no problem");
+}
+
 TEST(CalibrationFile, ReportsBrokenJson) {
     const auto calibration = read_calibration("{\"schema\": ", "toy.json");
     ASSERT_FALSE(calibration.has_value());
@@ -137,6 +145,10 @@ Calibration sample() {
             }
             fit.low = 0.8123456;
             fit.high = 1.2345678;
+            if (scope == Scope::device) {
+                fit.authors_low = 0.9123456;
+                fit.authors_high = 1.7654321;
+            }
             fit.error = 0.0456789;
             fit.rows = 1234567.0;
             calibration.add(fit);
@@ -163,6 +175,8 @@ TEST(CalibrationFile, ReadsWhatItWrites) {
         EXPECT_NEAR(is[f].error, was[f].error, 0.5e-4);
         EXPECT_NEAR(is[f].low, was[f].low, 0.5e-3);
         EXPECT_NEAR(is[f].high, was[f].high, 0.5e-3);
+        EXPECT_NEAR(is[f].authors_low, was[f].authors_low, 0.5e-3);
+        EXPECT_NEAR(is[f].authors_high, was[f].authors_high, 0.5e-3);
         for (std::size_t i = 0; i < was[f].kernel_class->constants.size(); ++i)
             EXPECT_NEAR(is[f].constants[i], was[f].constants[i], 5e-5 * was[f].constants[i]);
     }

@@ -443,6 +443,46 @@ void note_residuals(const Groups& groups, const Calibration& fitted, const std::
     }
 }
 
+/// E9: what the kernels that everyone writes anew cost an author, against those of whom the constants are: the part by
+/// which they must differ to explain the times of his steps. Steps that hold much of them say most.
+double excess_of_author(const std::vector<Row>& rows, std::string_view device, const Constants& constants) {
+    double product = 0.0;
+    double squares = 0.0;
+    for (const Row& row : rows) {
+        if (row.device->name != device) continue;
+        const predict::Kernel& step = row.sample.calls.front().kernel;
+        const double share = step.input_bytes / step.kernel_seconds;
+        product += share * (row.sample.seconds / predicted_seconds(row.sample.calls, constants) - 1.0);
+        squares += share * share;
+    }
+    return squares > 0.0 ? product / squares : 0.0;
+}
+
+/// Steps in graphs, whose time is that of their kernels: those of every author by the constants of every other.
+void set_authors(Calibration& calibration, const Groups& steps) {
+    Calibration judged;
+    for (Fitted fitted : calibration.all()) {
+        const bool captured = fitted.kernel_class->name == "graph_step" && !fitted.stack.empty();
+        std::vector<Residual> seen;
+        std::string_view device;
+        for (const auto& [key, rows] : steps) {
+            if (!captured || rows.size() < least_rows_of_a_group || key.kernel_class != fitted.kernel_class) continue;
+            const bool itself = key.stack == fitted.stack;
+            if (device.empty()) device = rows.front().device->name;
+            const double excess = itself ? 0.0 : excess_of_author(rows, device, fitted.constants);
+            seen.push_back({std::log(std::max(1.0 + excess, 0.1)), key.stack});
+        }
+        if (seen.size() > 1) {
+            Fitted range;
+            set_range(range, seen, 1.0);
+            fitted.authors_low = range.low;
+            fitted.authors_high = range.high;
+        }
+        judged.add(std::move(fitted));
+    }
+    calibration = std::move(judged);
+}
+
 /// Fits all classes to the rows marked in `used`: kernels first, then steps against the sum of their kernels.
 Calibration fit_all(std::span<const Measurement> rows, const std::vector<bool>& used, Residuals* transfers) {
     Calibration result;
@@ -515,6 +555,8 @@ Calibration calibrate(std::span<const Measurement> rows, Judging judging) {
         }
     }
     set_ranges(result, residuals);
+    Profiles profiles;
+    set_authors(result, step_groups(rows, everything, std::make_shared<const Calibration>(result), profiles).groups);
     return result;
 }
 

@@ -76,6 +76,15 @@ void read_fit(Fields& line, predict::Calibration& into) {
     }
     fitted.low = range[0];
     fitted.high = range[1];
+    if (line.has("authors")) {
+        const std::vector<double> authors = line.numbers("authors");
+        if (authors.size() != 2 || authors[0] <= 0.0 || authors[0] > 1.0 || authors[1] < 1.0) {
+            line.complain("authors", "expected a positive number up to 1 and one from 1");
+            return;
+        }
+        fitted.authors_low = authors[0];
+        fitted.authors_high = authors[1];
+    }
     const std::vector<double> constants = read_constants(line, *fitted.kernel_class);
     for (std::size_t i = 0; i < constants.size(); ++i) {
         const predict::Constant& constant = fitted.kernel_class->constants[i];
@@ -108,13 +117,17 @@ std::string write_calibration(const predict::Calibration& calibration, const std
     for (const predict::Fitted& fitted : calibration.all()) {
         const std::string vendors =
             fitted.vendors.empty() ? "" : fmt::format("\"vendors\": {}, ", Json(fitted.vendors).dump());
+        const std::string authors =
+            fitted.authors_low < 1.0 || fitted.authors_high > 1.0
+                ? fmt::format("\"authors\": [{:.4g}, {:.4g}], ", fitted.authors_low, fitted.authors_high)
+                : "";
         text += fmt::format(
             "{}\n    {{\"class\": {}, \"type\": {}, \"stack\": {}, \"scope\": {}, \"of\": {}, {}\"rows\": {:.0f}, "
             "\"error\": "
-            "{:.4f}, \"range\": [{:.4g}, {:.4g}], \"constants\": {{",
+            "{:.4f}, \"range\": [{:.4g}, {:.4g}], {}\"constants\": {{",
             first ? "" : ",", quoted(fitted.kernel_class->name), quoted(fitted.type), quoted(fitted.stack),
             quoted(predict::name(fitted.scope)), quoted(fitted.of), vendors, fitted.rows, fitted.error, fitted.low,
-            fitted.high);
+            fitted.high, authors);
         for (std::size_t i = 0; i < fitted.kernel_class->constants.size(); ++i) {
             text += fmt::format("{}{}: {:.5g}", i > 0 ? ", " : "", quoted(fitted.kernel_class->constants[i].name),
                                 fitted.constants[i]);

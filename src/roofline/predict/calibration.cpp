@@ -200,6 +200,10 @@ Choice Calibration::choose(const KernelClass& kernel_class, std::string_view typ
                           (foreign(*best, device) ? widened : 1.0);
     choice.low = best->low / margin;
     choice.high = best->high * margin;
+    if (stacks.empty() || best->stack != stacks.front()) {
+        choice.authors_low = best->authors_low;
+        choice.authors_high = best->authors_high;
+    }
     choice.source = source_of(*best, type, best_type > 0);
     choice.own = best->scope == Scope::device;
     choice.distance = best_distance;

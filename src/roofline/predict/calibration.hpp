@@ -31,6 +31,10 @@ struct Fitted {
     // generation or all devices: measurements on a device the fit had not seen.
     double low = 1.0;
     double high = 1.0;
+    // Of a step: what the kernels that everyone writes anew took other authors, as multiples of what they took this
+    // one.
+    double authors_low = 1.0;
+    double authors_high = 1.0;
     double error = 0.0;  // mean |expected / measured - 1| over the same measurements
     double rows = 0.0;
 };
@@ -41,6 +45,8 @@ struct Choice {
     std::array<double, max_constants> constants{};
     double low = 1.0;
     double high = 1.0;
+    double authors_low = 1.0;  // 1: these are the very author's constants
+    double authors_high = 1.0;
     std::string source;  // "h200-sxm", "hopper, transferred", "all devices, transferred", "assumed"
     bool own = false;    // measured on this very device
     std::size_t distance = std::numeric_limits<std::size_t>::max();  // from what was asked for; the largest: assumed

@@ -1,6 +1,7 @@
 #include "roofline/predict/prepared.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "roofline/predict/host_share.hpp"
@@ -75,6 +76,7 @@ Kernel step_kernel(const StageTime& stage) {
     kernel.weight_bytes = stage.memory_seconds;
     kernel.launches = stage.launches;
     kernel.kernel_seconds = stage.kernel_seconds;
+    kernel.input_bytes = stage.written_seconds;
     return kernel;
 }
 
@@ -266,6 +268,7 @@ void Prepared::expect_stage(StageTime& stage, std::span<OperatorTime> times, mod
         // Physics first: no constant may make a kernel faster than measured ceilings allow.
         time.expected = time.does_nothing() ? 0.0 : std::max(time.expected, time.attainable);
         (entry.communicates ? stage.communicating : stage.kernel_seconds) += time.expected;
+        if (entry.manner.choice(phase).kernel_class->written_anew) stage.written_seconds += time.expected;
         if (time.expected > 0.0) stage.launches += entry.count * entry.manner.rule(phase).launches;
         low += time.expected * entry.manner.choice(phase).low;
         high += time.expected * entry.manner.choice(phase).high;
@@ -285,8 +288,18 @@ void Prepared::expect_stage(StageTime& stage, std::span<OperatorTime> times, mod
     const double cancelled = step_.own ? 0.5 : 1.0;
     const double kernels_low = 1.0 - cancelled * (1.0 - low * spread / stage.expected);
     const double kernels_high = 1.0 + cancelled * (high * spread / stage.expected - 1.0);
-    stage.expected_low = stage.expected * (step_.own ? std::min(step_.low, kernels_low) : kernels_low);
-    stage.expected_high = stage.expected * (step_.own ? std::max(step_.high, kernels_high) : kernels_high);
+    // Who wrote the small kernels is another matter than how well a step is known: the two do not add up, but by
+    // squares. One author's kernels err together.
+    const double written = stage.kernel_seconds > 0.0 ? stage.written_seconds / stage.kernel_seconds : 0.0;
+    const auto and_authors = [&](double range, double authors) {
+        const double own = range - 1.0;
+        const double others = written * (authors - 1.0);
+        return std::sqrt(own * own + others * others);
+    };
+    const double low_end = step_.own ? std::min(step_.low, kernels_low) : kernels_low;
+    const double high_end = step_.own ? std::max(step_.high, kernels_high) : kernels_high;
+    stage.expected_low = stage.expected * (1.0 - and_authors(low_end, step_.authors_low));
+    stage.expected_high = stage.expected * (1.0 + and_authors(high_end, step_.authors_high));
     if (stage.expected <= 0.0) stage.expected_low = stage.expected_high = stage.expected;
     stage.expected_low = std::max(stage.expected_low, stage.attainable);
     stage.expected_high = std::max(stage.expected_high, stage.expected);

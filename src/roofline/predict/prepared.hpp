@@ -51,9 +51,10 @@ struct StageTime {
     double expected = 0.0;    // E9: kernel after kernel as they are really launched
     double expected_low = 0.0;
     double expected_high = 0.0;
-    double launches = 0.0;        // kernels of the step
-    double kernel_seconds = 0.0;  // what they come to one by one
-    double communicating = 0.0;   // the part of it that is communication, whether it shows or not
+    double launches = 0.0;         // kernels of the step
+    double kernel_seconds = 0.0;   // what they come to one by one
+    double written_seconds = 0.0;  // the part of it in kernels that every engine writes anew
+    double communicating = 0.0;    // the part of it that is communication, whether it shows or not
     double attainable_communicating = 0.0;
     double compute_seconds = 0.0;  // of the busiest engine, at datasheet peaks
     double memory_seconds = 0.0;

@@ -46,6 +46,6 @@ double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
 }  // namespace
 
 extern const KernelClass elementwise_class;
-const KernelClass elementwise_class{"elementwise", "E5", constants, seconds};
+const KernelClass elementwise_class{"elementwise", "E5", constants, seconds, {}, true};
 
 }  // namespace roofline::predict

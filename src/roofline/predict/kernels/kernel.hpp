@@ -93,6 +93,7 @@ struct KernelClass {
     std::span<const Constant> constants;
     double (*seconds)(const Kernel& kernel, const Machine& machine, std::span<const double> constants);
     std::string_view instead_of = {};  // the class whose work it does in a way of its own; empty: nobody else's
+    bool written_anew = false;         // by everyone who builds an engine; products and attention come from libraries
 };
 
 inline constexpr std::size_t max_constants = 12;

@@ -58,6 +58,6 @@ double seconds(const Kernel& k, const Machine& m, std::span<const double> c) {
 }  // namespace
 
 extern const KernelClass selection_class;
-const KernelClass selection_class{"selection", "E22", constants, seconds, "elementwise"};
+const KernelClass selection_class{"selection", "E22", constants, seconds, "elementwise", true};
 
 }  // namespace roofline::predict
