@@ -60,8 +60,8 @@ TEST(Steady, ThePoolLimitsTheBatch) {
     policy.admission = Admission::reserving;
     const Steady state = solve(replica, policy, fixed(100, 11), Load::saturated());
     EXPECT_EQ(state.limit, Limit::pool);
-    EXPECT_NEAR(state.running, 9.0, 1e-6);
-    EXPECT_NEAR(state.flow.output_tokens, 900.0, 1e-3);
+    EXPECT_NEAR(state.running, 9.0, 0.01);
+    EXPECT_NEAR(state.flow.output_tokens, 900.0, 1.0);
 }
 
 TEST(Steady, WhatDoesNotFitLeavesMoreFreeThanHalfARequest) {
@@ -78,7 +78,7 @@ TEST(Steady, WhatDoesNotFitLeavesMoreFreeThanHalfARequest) {
 
 TEST(Steady, AThirdRequestEntersWhileTheOthersAreYoung) {
     // 1,000 + 101 tokens, a byte each, in 3,150 bytes: two others hold 2,000 to 2,202, and the third enters when they
-    // hold at most 2,150. Two uniform growths of 0 to 101 sum up to at most 150 in 1 - (52/101)^2 / 2 = 87% of cases.
+    // hold at most 2,150. So between two and three are inside, and one is thrown out when all have grown by 50.
     ConstantReplica replica;
     replica.max_sequences = 256;
     replica.pool_bytes = 3150;
@@ -86,7 +86,13 @@ TEST(Steady, AThirdRequestEntersWhileTheOthersAreYoung) {
     policy.watermark = 0.0;
     const Steady state = solve(replica, policy, fixed(1000, 102), Load::saturated());
     EXPECT_EQ(state.limit, Limit::pool);
-    EXPECT_NEAR(state.running, 2.87, 0.05);
+    EXPECT_GT(state.running, 2.0);
+    EXPECT_LT(state.running, 3.0);
+    EXPECT_GT(state.flow.preemptions, 0.0);
+    const auto outcome = simulate(replica, policy, fixed(1000, 102), Load::saturated());
+    ASSERT_TRUE(outcome);
+    EXPECT_NEAR(state.flow.decoding, outcome->flow.decoding, 0.03 * outcome->flow.decoding);
+    EXPECT_NEAR(state.flow.preemptions, outcome->flow.preemptions, 0.1);
 }
 
 TEST(Steady, PromptsOfRequestsThatStayEquallyLongDoNotMeet) {
@@ -222,34 +228,50 @@ struct Comparison {
     }
 };
 
+/// Requests that are all alike stay as the start has spread them, and a long tail needs many: the mean of several
+/// starts.
+double simulated_tokens(const testing::RandomCase& the, double running) {
+    constexpr std::uint64_t starts = 2;
+    double sum = 0.0;
+    for (std::uint64_t start = 1; start <= starts; ++start) {
+        const auto outcome = simulate(the.replica, the.policy, the.mix, Load::saturated(),
+                                      {.seed = start, .requests = std::max(4000.0, 20.0 * running)});
+        if (!outcome) return 0.0;  // the longest request drawn does not fit
+        sum += outcome->flow.output_tokens;
+    }
+    return sum / starts;
+}
+
 Comparison compare(std::uint64_t first, int count, int stages) {
     Comparison result;
     for (int i = 0; i < count; ++i) {
         const auto the = random_case(first + static_cast<std::uint64_t>(i), stages);
         const auto state = steady(the.replica, the.policy, the.mix, Load::saturated());
-        const auto outcome =
-            simulate(the.replica, the.policy, the.mix, Load::saturated(), {.seed = 7, .requests = 1500});
-        if (!state || !outcome) continue;  // the longest request drawn does not fit
-        result.errors.push_back(std::abs(state->flow.output_tokens / outcome->flow.output_tokens - 1.0));
+        if (!state) continue;
+        const double tokens = simulated_tokens(the, state->running);
+        if (tokens > 0.0) result.errors.push_back(std::abs(state->flow.output_tokens / tokens - 1.0));
     }
     std::sort(result.errors.begin(), result.errors.end());
     return result;
 }
 
+// Mixes that nothing was chosen by.
 TEST(Steady, AgreesWithTheSimulationWhenSaturated) {
-    const Comparison comparison = compare(1000, 120, 1);
-    ASSERT_GT(comparison.errors.size(), 100U);
-    EXPECT_LT(comparison.at(0.5), 0.015);
-    EXPECT_LT(comparison.at(0.9), 0.05);
-    EXPECT_LT(comparison.at(1.0), 0.15);
+    const Comparison comparison = compare(51000, 50, 1);
+    ASSERT_GT(comparison.errors.size(), 40U);
+    EXPECT_LT(comparison.at(0.5), 0.01);
+    EXPECT_LT(comparison.at(0.9), 0.03);
+    EXPECT_LT(comparison.at(1.0), 0.10);
 }
 
 TEST(Steady, AgreesWithTheSimulationOfPipelines) {
-    const Comparison comparison = compare(2000, 60, 4);
-    ASSERT_GT(comparison.errors.size(), 50U);
-    EXPECT_LT(comparison.at(0.5), 0.025);
-    EXPECT_LT(comparison.at(0.9), 0.08);
-    EXPECT_LT(comparison.at(1.0), 0.15);
+    for (const int stages : {2, 4, 8}) {
+        const Comparison comparison = compare(52000, 15, stages);
+        ASSERT_GT(comparison.errors.size(), 10U);
+        EXPECT_LT(comparison.at(0.5), 0.01) << stages;
+        EXPECT_LT(comparison.at(0.9), 0.04) << stages;
+        EXPECT_LT(comparison.at(1.0), 0.10) << stages;
+    }
 }
 
 TEST(Steady, StepsAtTheEndOfLongPromptsHoldUpThoseAtTheHead) {

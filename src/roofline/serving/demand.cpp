@@ -25,13 +25,13 @@ void gather(std::vector<Demand::Context>& into, double fraction, double past) {
 
 }  // namespace
 
-Result<Demand> demand_of(const Replica& replica, const Policy& policy, const Mix& mix) {
+Result<Demand> demand_of(const Replica& replica, const Policy& policy, const Mix& mix, bool fine) {
     Demand demand;
     Footprint footprint(replica, policy);
     const TokensPerStep tokens = tokens_per_step(policy.speculation);
     const double overshoot = (tokens.square - tokens.mean) / (2.0 * tokens.mean);
     const double each = policy.speculation.tokens + 1.0;
-    auto shares = mix.shares();
+    auto shares = mix.shares(fine);
     if (policy.role == Role::decode) {
         std::erase_if(shares, [](const Share& share) { return share.output < 2.0; });
         if (shares.empty()) return fail("no request writes more than one token: there is nothing to decode");
@@ -39,9 +39,9 @@ Result<Demand> demand_of(const Replica& replica, const Policy& policy, const Mix
         for (const Share& share : shares) sum += share.weight;
         for (Share& share : shares) share.weight /= sum;
     }
-    demand.alike = shares.size() == 1;
+    demand.tokens_a_step = tokens.mean;
+    demand.luck = tokens.square / (tokens.mean * tokens.mean) - 1.0;
     double squares = 0.0;
-    double whole_squares = 0.0;
     double held_squares = 0.0;
     for (const Share& share : shares) {
         const double output = policy.role == Role::prefill ? 1.0 : share.output;
@@ -65,14 +65,9 @@ Result<Demand> demand_of(const Replica& replica, const Policy& policy, const Mix
         demand.prompt += weight * share.prompt;
         demand.output += weight * (policy.role == Role::decode ? output - 1.0 : output);
         demand.decode_steps += weight * steps;
-        squares += weight * steps * (steps + (tokens.square - tokens.mean * tokens.mean) / (tokens.mean * tokens.mean));
+        squares += weight * steps * (steps + demand.luck);
         demand.prompt_bytes += weight * at_entry;
-        demand.admitted_bytes += weight * at_entry;
-        demand.admitted_square += weight * at_entry * at_entry;
         demand.wholes.push_back(whole);
-        demand.growth_bytes += weight * (whole - at_entry);
-        demand.whole_bytes += weight * (steps + 1.0) * whole;
-        whole_squares += weight * (steps + 1.0) * whole * whole;
         for (int quarter = 0; quarter < quarters && steps > 0.0; ++quarter) {
             const double past = share.prompt + std::floor((output - 1.0) * (quarter + 0.5) / quarters);
             const double part = weight * steps / quarters;
@@ -82,10 +77,6 @@ Result<Demand> demand_of(const Replica& replica, const Policy& policy, const Mix
             held_squares += part * held * held;
         }
     }
-    const double stays = demand.decode_steps + 1.0;
-    demand.whole_bytes /= stays;
-    const double whole_variance = whole_squares / stays - demand.whole_bytes * demand.whole_bytes;
-    demand.whole_variation = std::sqrt(std::max(0.0, whole_variance)) / demand.whole_bytes;
     if (demand.decode_steps > 0.0) {
         for (Demand::Context& context : demand.contexts) context.fraction /= demand.decode_steps;
         demand.decode_bytes /= demand.decode_steps;

@@ -14,6 +14,7 @@ namespace roofline::serving {
 struct Demand {
     std::vector<PromptSize> prompts;  // tokens to compute
     std::vector<double> steps;        // of each of them: steps after the first token
+    std::vector<double> wholes;       // and bytes at the end of their outputs
     struct Context {
         double fraction = 0.0;  // of decoding sequences
         double past = 0.0;
@@ -26,17 +27,12 @@ struct Demand {
     double decode_variation = 0.0;  // standard deviation of those over their mean
     double prompt_bytes = 0.0;      // held while the prompt is computed
     double decode_bytes = 0.0;      // held while writing, mean over such steps
-    double growth_bytes = 0.0;      // between the end of the prompt and the end, mean over requests
-    double admitted_bytes = 0.0;    // that admission asks for, mean over requests
-    double admitted_square = 0.0;   // and the mean of its square
-    std::vector<double> wholes;     // of each of the prompts: bytes at the end of its output
-    double whole_bytes = 0.0;       // at the end of its output, mean over sequences that write
-    double whole_variation = 0.0;
-    double held_variance = 0.0;  // of what a sequence that writes holds, over the square of its mean
-    bool alike = false;          // all requests
+    double held_variance = 0.0;     // of what a sequence that writes holds, over the square of its mean
+    double tokens_a_step = 1.0;     // that a sequence writes
+    double luck = 0.0;              // variance of those over the square of their mean
 };
 
 /// Refuses a mix with a request that the pool can never hold.
-Result<Demand> demand_of(const Replica& replica, const Policy& policy, const Mix& mix);
+Result<Demand> demand_of(const Replica& replica, const Policy& policy, const Mix& mix, bool fine = false);
 
 }  // namespace roofline::serving

@@ -8,18 +8,22 @@
 namespace roofline::serving {
 namespace {
 
-// Two neighbouring Fibonacci numbers: i and i x 144 mod 233 cover the square of two probabilities evenly, and each of
-// the two runs through the same 233 quantiles.
-constexpr int lattice = 233;
-constexpr int turn = 144;
+/// Two neighbouring Fibonacci numbers: i and i x 144 mod 233 cover the square of two probabilities evenly, and each of
+/// the two runs through the same 233 quantiles.
+struct Lattice {
+    int points = 233;
+    int turn = 144;
+};
+constexpr Lattice coarse_lattice = {};
+constexpr Lattice fine_lattice = {610, 377};
 
 constexpr std::size_t most_shares = 1024;  // of a trace
 
-std::vector<double> quantiles(const Lengths& lengths) {
+std::vector<double> quantiles(const Lengths& lengths, int points) {
     std::vector<double> result;
-    result.reserve(lattice);
-    for (int i = 0; i < lattice; ++i) {
-        result.push_back(lengths.mean_between(static_cast<double>(i) / lattice, (i + 1.0) / lattice));
+    result.reserve(static_cast<std::size_t>(points));
+    for (int i = 0; i < points; ++i) {
+        result.push_back(lengths.mean_between(static_cast<double>(i) / points, (i + 1.0) / points));
     }
     return result;
 }
@@ -40,7 +44,7 @@ Request Mix::draw(std::uint64_t number, Random& random) const {
     return cut({.arrival = 0.0, .prompt = prompt.quantile(first), .output = output.quantile(second)});
 }
 
-std::vector<Share> Mix::shares() const {
+std::vector<Share> Mix::shares(bool fine) const {
     std::vector<Share> result;
     if (!trace.empty()) {
         // Of a long trace, every n-th request in the order of size, so that all sizes are met.
@@ -60,13 +64,14 @@ std::vector<Share> Mix::shares() const {
         const Request request = cut({.arrival = 0.0, .prompt = prompt.quantile(0.5), .output = output.quantile(0.5)});
         return {{request.prompt, request.output, 1.0}};
     }
-    const std::vector<double> prompts = quantiles(prompt);
-    const std::vector<double> outputs = quantiles(output);
-    for (int i = 0; i < lattice; ++i) {
+    const Lattice lattice = fine ? fine_lattice : coarse_lattice;
+    const std::vector<double> prompts = quantiles(prompt, lattice.points);
+    const std::vector<double> outputs = quantiles(output, lattice.points);
+    for (int i = 0; i < lattice.points; ++i) {
         const Request request = cut({.arrival = 0.0,
                                      .prompt = prompts[static_cast<std::size_t>(i)],
-                                     .output = outputs[static_cast<std::size_t>(i * turn % lattice)]});
-        result.push_back({request.prompt, request.output, 1.0 / lattice});
+                                     .output = outputs[static_cast<std::size_t>(i * lattice.turn % lattice.points)]});
+        result.push_back({request.prompt, request.output, 1.0 / lattice.points});
     }
     return result;
 }

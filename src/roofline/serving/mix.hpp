@@ -35,7 +35,8 @@ struct Mix {
     Request draw(std::uint64_t number, Random& random) const;
 
     /// S1: the mix as a few hundred shares: quantiles of both lengths paired by a Fibonacci lattice, or the trace.
-    std::vector<Share> shares() const;
+    /// `fine`: as some thousand, which know rare long requests.
+    std::vector<Share> shares(bool fine = false) const;
 
   private:
     Request cut(Request request) const;

@@ -9,17 +9,19 @@ namespace roofline::serving {
 
 /// A step as the steady state has it on average, in units of steps: no price has been asked yet.
 struct Pace {
-    double arrivals = 0.0;   // requests that come and go per step
-    double decoding = 0.0;   // sequences (samples included) that write in a step
-    double room = 0.0;       // budget left for prompts
-    double fresh = 0.0;      // prompt tokens per request, recomputed ones included
-    double spans = 1.0;      // steps that a prompt spans
-    double delay = 0.0;      // steps that it waits for the budget
-    double clustered = 0.0;  // how much requests march in step: 0 at random, 1 all together
-    double slots = 0.0;      // 0: without limit
-    double use = 0.0;        // with a clock: arrivals over capacity
-    double clock = 0.0;      // > 0: the arrivals are those of this many seconds, and a longer step sees more of them
+    double arrivals = 0.0;  // requests that come and go per step
+    double decoding = 0.0;  // sequences (samples included) that write in a step
+    double room = 0.0;      // budget left for prompts
+    double fresh = 0.0;     // prompt tokens per request, recomputed ones included
+    double spans = 1.0;     // steps that a prompt spans
+    double delay = 0.0;     // steps that it waits for the budget
+    double slots = 0.0;     // 0: without limit
+    double places = 0.0;    // the same without memory as a limit
+    double use = 0.0;       // with a clock: arrivals over capacity
+    double clock = 0.0;     // > 0: the arrivals are those of this many seconds, and a longer step sees more of them
     double running = 0.0;
+    double outside = 0.0;      // requests that were thrown out and wait to come back
+    double preemptions = 0.0;  // per request
     Limit limit = Limit::pool;
 
     bool operator==(const Pace&) const = default;
@@ -30,7 +32,8 @@ class Pacing {
     Pacing(const Replica& replica, const Policy& policy, const Demand& demand)
         : replica_(replica), policy_(policy), demand_(demand), stages_(replica.pipeline_stages) {}
 
-    /// S6: as many requests at once as pool, sequences and `most` allow.
+    /// S6: as many requests at once as sequences and `most` allow, and of what they hold on average as the pool has
+    /// room for. Where that may be the limit, it is a rough pace, to be followed (`followed.hpp`).
     Pace saturated(double most) const;
     /// S9: requests that come at `arrivals` per step whatever happens, as one of them sees it: with itself, beside as
     /// many others as there are on average.
@@ -40,7 +43,7 @@ class Pacing {
 
   private:
     Pace open(double arrivals) const;
-    double common_bytes() const;
+    double room_bytes() const;
     /// Every step full: what a request puts through the model over what a step takes.
     double most_arrivals(const Pace& pace) const;
     double bytes(const Pace& pace) const;
@@ -48,18 +51,6 @@ class Pacing {
     void fill(Pace& pace, double arrivals) const;
     /// The arrivals at which slots or memory are used up, by bisection.
     void settle(Pace& pace, double slots, double memory) const;
-    /// S6: the part of the pool that is in use on average when the next request does not fit.
-    double bytes_in_use(double room) const;
-    /// What is free of it on average where requests are unlike: the head of the queue does not fit into that.
-    double mean_free_bytes() const;
-    /// What is free after an admission, less what is written until the next request ends, on average.
-    double drained_bytes(double top) const;
-    /// Requests of one size that are inside on average. `kept`: bytes that admission leaves free.
-    double alike_inside(double room, double kept) const;
-    /// S9: what an optimistic engine computes twice, and how much it makes requests march in step.
-    void recompute(Pace& pace, double pressure, double slots, double memory) const;
-    /// Requests that were admitted together end together if their outputs are alike, and nothing pulls them apart.
-    double march() const;
 
     const Replica& replica_;
     const Policy& policy_;

@@ -22,14 +22,23 @@ class Stages {
     /// A step that can start at `time` goes through all stages, each behind the step before. When it is through.
     double pass(const StepCost& cost, double time) {
         const auto stages = static_cast<double>(free_.size());
-        const double slowest = std::clamp(cost.interval, cost.latency / stages, cost.latency);
-        const double others = stages > 1.0 ? (cost.latency - slowest) / (stages - 1.0) : 0.0;
+        const double longest = slowest(cost);
+        const double others = stages > 1.0 ? (cost.latency - longest) / (stages - 1.0) : 0.0;
         for (std::size_t stage = 0; stage < free_.size(); ++stage) {
-            time = std::max(time, free_[stage]) + (stage == 0 ? slowest : others);
+            time = std::max(time, free_[stage]) + (stage == 0 ? longest : others);
             free_[stage] = time;
         }
-        busy_ += slowest;
+        busy_ += longest;
         return time;
+    }
+    /// Seconds of a step on the slowest stage.
+    double slowest(const StepCost& cost) const {
+        return std::clamp(cost.interval, cost.latency / static_cast<double>(free_.size()), cost.latency);
+    }
+    /// So much time goes by in the same way; the slowest stage works for `busy` of it.
+    void skip(double seconds, double busy) {
+        for (double& free : free_) free += seconds;
+        busy_ += busy;
     }
     /// Seconds that the slowest stage has worked, since they were last forgotten.
     double busy() const { return busy_; }

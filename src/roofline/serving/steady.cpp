@@ -28,8 +28,8 @@ struct Case {
 
 /// Flow and times of a pace in which as many come as go: there is always somebody.
 Steady closed(const Case& the, const Pace& asked) {
-    const bool followed = the.times.followed(asked);
-    const auto [times, pace] = followed ? the.times.in_line(asked) : std::pair(the.times.of(asked), asked);
+    const bool followed = the.times.is_followed(asked);
+    const auto [times, pace] = followed ? the.times.followed(asked) : std::pair(the.times.of(asked), asked);
     const double stages = the.replica.pipeline_stages;
     Steady result;
     result.limit = pace.limit;
@@ -44,12 +44,11 @@ Steady closed(const Case& the, const Pace& asked) {
     flow.decoding = pace.decoding;
     flow.step_seconds = times.interval;
     flow.busy = 1.0;
-    flow.preemptions =
-        the.demand.prompt > 0.0 ? result.recomputed / (the.demand.prompt + the.demand.output / 2.0) : 0.0;
+    flow.preemptions = pace.preemptions;
     result.itl = stages * times.interval;
     if (the.demand.decode_steps > 0.0) {
         // A sequence that writes does not meet its own prompt: what it stays, less the time of that (Little).
-        const double stay = pace.running * times.interval / std::max(pace.arrivals, 1e-300);
+        const double stay = (pace.running + pace.outside) * times.interval / std::max(pace.arrivals, 1e-300);
         const double writing = stay - times.prompt - pace.delay * times.interval;
         const double each = writing / the.demand.decode_steps;
         result.itl = followed ? each : std::clamp(each, 0.5 * result.itl, result.itl);
@@ -228,7 +227,7 @@ Result<Steady> steady(const Replica& replica, const Policy& policy, const Mix& m
     const auto demand = demand_of(replica, policy, mix);
     if (!demand) return std::unexpected(demand.error());
     const Pacing pacing(replica, policy, *demand);
-    StepTimes times(replica, policy, *demand);
+    StepTimes times(replica, policy, mix, *demand);
     const Case the{replica, policy, *demand, pacing, times};
     constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -238,7 +237,9 @@ Result<Steady> steady(const Replica& replica, const Policy& policy, const Mix& m
     full.capacity = full.flow.requests;
     complete(the, full);
     if (load.kind == Load::Kind::rate) {
-        Steady result = load.value < full.capacity ? arriving(the, load.value, load, full, most.slots) : full;
+        Steady result = load.value < full.capacity ? arriving(the, load.value, load, full,
+                                                              full.limit == Limit::pool ? full.running : most.slots)
+                                                   : full;
         complete(the, result);
         if (load.value >= full.capacity) {
             result.overloaded = true;

@@ -11,32 +11,19 @@
 namespace roofline::serving {
 namespace {
 
-/// S7: requests that come in one step, where they march. Every time they are all replaced, a crowd gains or loses one
-/// or two, so that it grows as the root of the time: this is what twenty generations make of them, many more than
-/// servers see before something pulls them apart.
-constexpr double crowd = 6.0;
-
 /// Of the requests inside: what a part of one must amount to for a pipeline to be followed once more.
 constexpr double worth_following = 0.01;
 
-PipelineFlow between(const PipelineFlow& a, const PipelineFlow& b, double part) {
-    const auto mixed = [part](double x, double y) { return x + part * (y - x); };
-    return {.interval = mixed(a.interval, b.interval),
-            .ended = mixed(a.ended, b.ended),
-            .writing = mixed(a.writing, b.writing),
-            .inside = mixed(a.inside, b.inside),
-            .prompt = mixed(a.prompt, b.prompt),
-            .flops = mixed(a.flops, b.flops),
-            .memory_bytes = mixed(a.memory_bytes, b.memory_bytes)};
-}
+/// Sequences that write in a step over their mean: up to so many are priced.
+constexpr double most_over_mean = 2.0;
 
-void add(Times& sum, double weight, const Times& part) {
-    sum.interval += weight * part.interval;
-    sum.met += weight * part.met;
-    sum.prompt += weight * part.prompt;
-    sum.left += weight * part.left;
-    sum.flops += weight * part.flops;
-    sum.memory_bytes += weight * part.memory_bytes;
+/// Contexts over their mean at which the price of a key is looked at.
+constexpr double longer_contexts = 1.25;
+
+/// What a step costs more for each of `more`.
+StepCost slope(const StepCost& from, const StepCost& to, double more) {
+    return {(to.latency - from.latency) / more, (to.interval - from.interval) / more, (to.flops - from.flops) / more,
+            (to.memory_bytes - from.memory_bytes) / more};
 }
 
 /// A kind of step that makes up `part` of all.
@@ -59,40 +46,40 @@ std::size_t likely(const Backlog& chain) {
 
 }  // namespace
 
-Times StepTimes::of(const Pace& pace) {
-    Times result;
-    if (pace.clustered < 1.0) add(result, 1.0 - pace.clustered, at_random(pace));
-    if (pace.clustered > 0.0) add(result, pace.clustered, together(pace));
-    return result;
-}
-
-std::pair<Times, Pace> StepTimes::in_line(const Pace& asked) {
-    PipelineInput input{.stages = static_cast<std::size_t>(stages_),
-                        .slots = static_cast<std::size_t>(std::max(1.0, asked.slots)),
-                        .budget = replica_.max_step_tokens,
-                        .step_tokens = tokens_of_a_writer(policy_),
-                        .samples = policy_.samples,
-                        .holds_up = replica_.holds_up,
-                        .requests = {}};
-    // What is computed twice is spread over all prompts.
-    const double again = demand_.fresh > 0.0 ? asked.fresh / demand_.fresh : 1.0;
-    for (std::size_t i = 0; i < demand_.prompts.size(); ++i)
-        input.requests.push_back({.weight = demand_.prompts[i].weight,
-                                  .fresh = demand_.prompts[i].tokens * again,
-                                  .past = demand_.prompts[i].past,
-                                  .steps = demand_.steps[i]});
-    PipelineFlow flow = follow(input, table(asked, static_cast<double>(input.slots)));
-    // Memory that holds four and a half requests on average holds four in half of the steps and five in the others.
-    const double part = asked.slots - std::floor(asked.slots);
-    if (part > worth_following * asked.slots && asked.slots > 1.0) {
+std::pair<Times, Pace> StepTimes::followed(const Pace& asked) {
+    const bool optimistic = policy_.admission == Admission::optimistic;
+    Footprint footprint(replica_, policy_);
+    FollowedInput input{
+        .stages = static_cast<std::size_t>(stages_),
+        .slots = static_cast<std::size_t>(std::max(1.0, asked.places)),
+        .writing = asked.decoding / policy_.samples * stages_,
+        .pool_bytes = footprint.room(),
+        .kept_bytes = optimistic && std::isfinite(footprint.room()) ? policy_.watermark * replica_.pool_bytes : 0.0,
+        .tokens_a_step = demand_.tokens_a_step,
+        .checked = policy_.speculation.tokens + 1.0,
+        .budget = replica_.max_step_tokens,
+        .step_tokens = tokens_of_a_writer(policy_),
+        .samples = policy_.samples,
+        .holds_up = replica_.holds_up,
+        .requests = requests()};
+    // Where memory is the limit, more write at times than on average.
+    const StepTable prices = table(asked, std::min(std::ceil(asked.places), most_over_mean * asked.decoding * stages_));
+    FollowedFlow flow = follow(input, prices, footprint);
+    // Four and a half users are four in half of the steps and five in the others.
+    const double part = asked.places - std::floor(asked.places);
+    if (part > worth_following * asked.places && asked.places > 1.0 && flow.limit == Limit::sequences) {
         ++input.slots;
-        flow = between(flow, follow(input, table(asked, static_cast<double>(input.slots))), part);
+        flow = between(flow, follow(input, prices, footprint), part);
     }
     Pace pace = asked;
     pace.arrivals = flow.ended;
     pace.decoding = flow.writing * policy_.samples;
     pace.running = flow.inside;
+    pace.outside = flow.outside;
+    pace.fresh = demand_.fresh + flow.again;
+    pace.preemptions = flow.thrown_out;
     pace.delay = 0.0;  // within the time of the prompt
+    if (flow.limit != Limit::sequences || asked.limit != Limit::users) pace.limit = flow.limit;
     return {{.interval = flow.interval,
              .met = flow.interval,
              .prompt = flow.prompt,
@@ -102,34 +89,70 @@ std::pair<Times, Pace> StepTimes::in_line(const Pace& asked) {
             pace};
 }
 
-StepTable StepTimes::table(const Pace& pace, double slots) {
-    StepTable result;
-    result.most_decoding = std::max(1.0, std::ceil(slots / stages_)) * policy_.samples;
-    const double most = demand_.fresh > 0.0 ? std::min(replica_.max_step_tokens, slots * pace.fresh + 1.0) : 0.0;
-    double longest = 0.0;
-    for (const PromptSize& size : demand_.prompts) longest = std::max(longest, size.past + size.tokens);
-    result.rows.push_back({});
-    for (double tokens = 16.0; tokens < most; tokens *= 2.0) result.rows.push_back({.tokens = tokens});
-    if (most > 0.0) result.rows.push_back({.tokens = most});
-    for (StepTable::Row& row : result.rows) {
-        const double chunk = std::min(row.tokens, demand_.fresh);
-        row.near = chunk / 2.0;
-        row.far = std::max(row.near, longest - chunk / 2.0);
-        for (std::size_t i = 0; i < StepTable::counts; ++i) {
-            const double share = static_cast<double>(i) / static_cast<double>(StepTable::counts - 1);
-            double decoding = share * result.most_decoding;
-            if (row.tokens == 0.0) decoding = std::max(decoding, std::min(1.0, result.most_decoding));
-            row.at_head[i] = price(decoding, row.tokens, chunk, 0.0);
-            row.at_end[i] = row.tokens > 0.0 ? price(decoding, row.tokens, chunk, row.far - row.near) : row.at_head[i];
-        }
+std::vector<FollowedRequest> StepTimes::requests() const {
+    // A rare long one holds up all behind it in front of a small pool. Where it can never enter, it does not come.
+    const Result<Demand> fine = demand_.prompts.size() > 1 ? demand_of(replica_, policy_, mix_, true) : demand_;
+    const Demand& demand = fine ? *fine : demand_;
+    const bool optimistic = policy_.admission == Admission::optimistic;
+    std::vector<FollowedRequest> result;
+    for (std::size_t i = 0; i < demand.prompts.size(); ++i) {
+        const PromptSize& prompt = demand.prompts[i];
+        result.push_back({.weight = prompt.weight,
+                          .fresh = prompt.tokens,
+                          .past = prompt.past,
+                          .steps = demand.steps[i],
+                          .deviation = std::sqrt(demand.steps[i] * demand.luck),
+                          .prompt = prompt.past + prompt.tokens,
+                          .reserved_bytes = optimistic ? 0.0 : demand.wholes[i]});
     }
     return result;
 }
 
-StepCost StepTimes::price(double decoding, double tokens, double chunk, double past) {
+StepTable StepTimes::table(const Pace& pace, double slots) {
+    StepTable result;
+    result.most_decoding = std::max(1.0, std::ceil(slots / stages_)) * policy_.samples;
+    for (const Demand::Context& context : demand_.contexts) result.mean_context += context.fraction * context.past;
+    const double most = demand_.fresh > 0.0 ? std::min(replica_.max_step_tokens, slots * pace.fresh + 1.0) : 0.0;
+    // Where the tokens of prompts begin and end, on average.
+    double begin = 0.0;
+    double end = 0.0;
+    for (const PromptSize& size : demand_.prompts) {
+        const double share = demand_.fresh > 0.0 ? size.weight * size.tokens / demand_.fresh : 0.0;
+        begin += share * size.past;
+        end += share * (size.past + size.tokens);
+    }
+    result.rows.push_back({});
+    for (double tokens = 16.0; tokens < most; tokens *= 2.0) {
+        // What prompts have room for beside those that write is the fullest step there is, and often met.
+        if (tokens / 2.0 < pace.room && pace.room < tokens && tokens > 16.0)
+            result.rows.push_back({.tokens = pace.room});
+        result.rows.push_back({.tokens = tokens});
+    }
+    if (result.rows.back().tokens < pace.room && pace.room < most) result.rows.push_back({.tokens = pace.room});
+    if (most > 0.0) result.rows.push_back({.tokens = most});
+    const double few = result.most_decoding / 2.0;
+    for (StepTable::Row& row : result.rows) {
+        const double chunk = std::min(row.tokens, demand_.fresh);
+        row.near = begin + chunk / 2.0;
+        row.far = std::max(row.near, end - chunk / 2.0);
+        for (std::size_t i = 0; i < StepTable::counts; ++i) {
+            const double share = static_cast<double>(i) / static_cast<double>(StepTable::counts - 1);
+            double decoding = share * result.most_decoding;
+            if (row.tokens == 0.0) decoding = std::max(decoding, std::min(1.0, result.most_decoding));
+            row.at_head[i] = price(decoding, row.tokens, chunk, begin);
+            row.at_end[i] = row.far > row.near ? price(decoding, row.tokens, chunk, end - chunk) : row.at_head[i];
+        }
+        if (!(few * result.mean_context > 0.0)) continue;
+        row.per_key = slope(price(few, row.tokens, chunk, begin), price(few, row.tokens, chunk, begin, longer_contexts),
+                            (longer_contexts - 1.0) * few * result.mean_context);
+    }
+    return result;
+}
+
+StepCost StepTimes::price(double decoding, double tokens, double chunk, double past, double longer) {
     plan_.clear();
     if (tokens > 0.0) plan_.chunk(tokens / chunk, chunk, past, chunk / demand_.fresh);
-    add_writers(decoding);
+    add_writers(decoding, longer);
     return plan_.cost(replica_, policy_);
 }
 
@@ -140,10 +163,10 @@ StepCost StepTimes::price(const Pace& pace, double tokens) {
     return plan_.cost(replica_, policy_);
 }
 
-void StepTimes::add_writers(double decoding) {
+void StepTimes::add_writers(double decoding, double longer) {
     for (const Demand::Context& context : demand_.contexts) {
         const double count = context.fraction * decoding;
-        if (count > 0.0) plan_.decode(count, context.past);
+        if (count > 0.0) plan_.decode(count, longer * context.past);
     }
 }
 
@@ -161,7 +184,7 @@ void StepTimes::add_prompts(const Pace& pace, double tokens) {
     }
 }
 
-Times StepTimes::at_random(const Pace& pace) {
+Times StepTimes::of(const Pace& pace) {
     BacklogInput input{.sizes = demand_.prompts,
                        .arrivals = demand_.fresh > 0.0 ? pace.arrivals * pace.fresh / demand_.fresh : 0.0,
                        .sources = std::floor(pace.slots + 0.5),
@@ -248,20 +271,6 @@ std::vector<StepCost> StepTimes::ladder(const Pace& pace, const BacklogGrid& gri
         last = i;
     }
     return costs;
-}
-
-Times StepTimes::together(const Pace& pace) {
-    const double each = pace.arrivals * pace.fresh;  // prompt tokens per step
-    const double burst = std::clamp(std::min(pace.slots, crowd) * pace.fresh, each, pace.room);
-    const double share = std::min(1.0, each / burst);
-    const StepCost full = price(pace, burst);
-    const StepCost empty = price(pace, 0.0);
-    Times result;
-    result.interval = share * interval(full) + (1.0 - share) * interval(empty);
-    result.flops = share * full.flops + (1.0 - share) * empty.flops;
-    result.memory_bytes = share * full.memory_bytes + (1.0 - share) * empty.memory_bytes;
-    result.prompt = pace.spans * interval(full);
-    return result;
 }
 
 double StepTimes::waiting_in_line(const Pace& pace, const Backlog& chain, const BacklogGrid& grid,

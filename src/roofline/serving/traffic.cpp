@@ -165,13 +165,15 @@ Result<Answer> answer(const predict::Scenario& scenario, const Traffic& traffic)
 }
 
 double worth_simulating(const Traffic& traffic, const Answer& answer) {
-    const Steady& found = answer.expected;
-    if (traffic.load.kind != Load::Kind::rate || traffic.prefill_replicas > 0.0 || answer.simulated || found.overloaded)
-        return 0.0;
-    if (traffic.load.value / answer.replicas <= near_capacity * found.capacity) return 0.0;
+    if (traffic.load.kind != Load::Kind::rate || traffic.prefill_replicas > 0.0 || answer.simulated) return 0.0;
+    return worth_simulating(answer.expected, traffic.load.value / answer.replicas, seconds_unasked);
+}
+
+double worth_simulating(const Steady& found, double rate, double seconds) {
+    if (found.overloaded || rate <= near_capacity * found.capacity) return 0.0;
     const double steps = 1.0 + (found.itl > 0.0 ? (found.request - found.ttft) / found.itl : 0.0);
     const double each = steps * (seconds_of_a_writer + seconds_of_a_step / std::max(found.running, 1.0));
-    const double requests = std::min(many_requests, std::floor(seconds_unasked / each));
+    const double requests = std::min(many_requests, std::floor(seconds / each));
     return requests < few_requests ? 0.0 : requests;
 }
 

@@ -43,4 +43,7 @@ Result<Answer> answer(const predict::Scenario& scenario, const Traffic& traffic)
 /// none.
 double worth_simulating(const Traffic& traffic, const Answer& answer);
 
+/// The same of one replica at `rate` requests a second, in so many seconds of a usual core.
+double worth_simulating(const Steady& found, double rate, double seconds);
+
 }  // namespace roofline::serving
