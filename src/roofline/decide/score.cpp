@@ -92,6 +92,13 @@ Times chunks_alone(const Replica& replica, const Workload& workload, double chun
     return scaled(1.0 / chunks, times_of(sum));
 }
 
+/// The prompt read by a draft: whole, or chunk after chunk.
+Times drafted_prompt(const Replica& draft, const Workload& workload, double chunks) {
+    if (chunks > 1.0) return scaled(chunks, chunks_alone(draft, workload, chunks, 1.0));
+    std::vector<predict::OperatorTime> times(draft.whole().size());
+    return times_of(draft.evaluate(predict::step_of(workload, StageKind::prefill), times, Pace::steady));
+}
+
 }  // namespace
 
 double Speculation::tokens_per_step() const {
@@ -155,12 +162,20 @@ Result<Score> score(const Candidate& candidate) {
         // One request waits until a pipeline has filled; of many that follow each other, only the first does.
         prompts = times_of(price(predict::step_of(workload, StageKind::prefill), Pace::steady));
     }
+    const double chunks = chunked ? std::ceil(workload.prompt / workload.chunk) : 1.0;
     if (candidate.speculation) {
         std::optional<Replica> draft;
         if (candidate.setup.draft) {
             const auto drafting = predict::realise(predict::draft_of(candidate.setup));
             if (!drafting) return std::unexpected(drafting.error());
             draft.emplace(*drafting);
+            // S2: a draft reads the prompt too, before or beside the model's own pass. Where prompts are computed
+            // elsewhere, it does so there.
+            if (!candidate.prompts_elsewhere) {
+                const Times read = drafted_prompt(*draft, workload, chunks);
+                result.ttft = blend(1.0, result.ttft, 1.0, read);
+                prompts = blend(1.0, prompts, 1.0, read);
+            }
         }
         result.tpot =
             speculative_tpot(replica, draft ? &*draft : nullptr, workload, *candidate.speculation, result.tpot);
@@ -176,7 +191,6 @@ Result<Score> score(const Candidate& candidate) {
     if (chunked) {
         // D3: until all sequences have been replaced once, so many steps carry chunks of prompts: one for each
         // attention group, micro-batch and half of two that overlap.
-        const double chunks = std::ceil(workload.prompt / workload.chunk);
         const double parts = spread.groups * replica.micro_batches(predict::step_of(workload, StageKind::mixed));
         const bool halves = spread.two_batches && workload.batch >= 2.0 * parts;
         const double abreast = halves ? 2.0 * parts : parts;
