@@ -41,6 +41,27 @@ PlanQuestion question_of(std::string_view model, std::vector<Offer> offers) {
     return question;
 }
 
+TEST(Plan, FinalistsNearCapacityAreSimulated) {
+    PlanQuestion question = question_of("llama-3.1-8b", {offer_of("h100-sxm", 1)});
+    const auto most = plan(question);
+    ASSERT_TRUE(most && !most->best.empty());
+    // 95% of what the best one can do: nothing is left far from capacity.
+    double capacity = 0.0;
+    for (const Deploy& deploy : most->front) capacity = std::max(capacity, deploy.served->capacity);
+    question.targets.requests = 0.95 * capacity;
+    const auto rough = plan(question);
+    question.has_time = true;
+    const auto close = plan(question);
+    ASSERT_TRUE(rough && close && !rough->best.empty() && !close->best.empty());
+    EXPECT_EQ(rough->best.front().served->simulated, 0.0);
+    EXPECT_GT(close->best.front().served->simulated, 0.0);
+    // A target between the two answers: what the closed form would take is refused, or the other way round.
+    question.targets.ttft = 0.5 * close->best.front().served->ttft;
+    const auto tight = plan(question);
+    ASSERT_TRUE(tight);
+    for (const Deploy& deploy : tight->best) EXPECT_LE(deploy.served->ttft, *question.targets.ttft);
+}
+
 TEST(Plan, SharesTheTimeOfAReplicaByHand) {
     // 10 sequences write 101 tokens each: of a request, 100 further tokens in 100 / 10 = 10 rounds. A prompt of 1000
     // tokens at 500 a round rides on 2 of them: 2 x 50 ms + 8 x 20 ms = 260 ms a request, 3.846 requests/s; a round

@@ -322,6 +322,7 @@ Result<std::vector<Planned>> PlanOptions::answer(const Library& library) const {
         if (!model) return std::unexpected(model.error());
         auto question = question_about(library, *model, *this, *choices);
         if (!question) return std::unexpected(question.error());
+        question->has_time = has_time;
         auto plan = decide::plan(*question);
         if (!plan) return std::unexpected(plan.error());
         std::string flags;

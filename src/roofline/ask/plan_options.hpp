@@ -19,6 +19,7 @@ struct Planned {
 };
 
 struct PlanOptions {
+    bool has_time = false;  // whoever waits may wait a second: finalists near capacity are simulated
     std::string models;
     std::string devices;
     std::string prices;

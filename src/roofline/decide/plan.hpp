@@ -35,7 +35,8 @@ struct PlanQuestion {
     Targets targets;
     Aim aim = Aim::cost;
     bool may_disaggregate = true;
-    std::string draft;  // a model that guesses ahead, as engines are told of it; empty: none is named
+    std::string draft;      // a model that guesses ahead, as engines are told of it; empty: none is named
+    bool has_time = false;  // whoever waits may wait a second: finalists near capacity are simulated
 };
 
 /// One pool of replicas that are alike.
@@ -67,6 +68,7 @@ struct Served {
     double wait = 0.0;      // part of ttft
     double running = 0.0;   // sequences of a replica at once, mean; of one that writes outputs
     bool overloaded = false;
+    double simulated = 0.0;  // requests that times are the means of; 0: those of the closed form
 };
 
 /// What stands in the way of a faster or cheaper one.

@@ -1,17 +1,21 @@
 #include "roofline/decide/served.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "roofline/serving/deployed.hpp"
 #include "roofline/serving/disaggregation.hpp"
+#include "roofline/serving/simulation.hpp"
+#include "roofline/serving/traffic.hpp"
 
 namespace roofline::decide {
 namespace {
 
 class Serving {
   public:
-    Serving(const PlanQuestion& question, const std::vector<PricedLayout>& layouts)
-        : question_(question), layouts_(layouts) {}
+    Serving(const PlanQuestion& question, const std::vector<PricedLayout>& layouts, double seconds)
+        : question_(question), layouts_(layouts), seconds_(seconds) {}
 
     Result<Served> together(const Pick& pick) const {
         const PricedLayout& priced = layouts_[pick.main];
@@ -24,16 +28,21 @@ class Serving {
         const serving::Policy& policy = rule->policy;
         const auto full = serving::steady(*replica, policy, mix(), serving::Load::saturated());
         if (!full) return std::unexpected(full.error());
-        Served served{full->capacity * pick.replicas, full->ttft, full->tpot, 0.0, full->running, false};
+        Served served{full->capacity * pick.replicas, full->ttft, full->tpot, 0.0, full->running, false, 0.0};
         if (!question_.targets.requests) return served;
-        const auto loaded =
-            serving::steady(*replica, policy, mix(), serving::Load::rate(*question_.targets.requests / pick.replicas));
+        const serving::Load load = serving::Load::rate(*question_.targets.requests / pick.replicas);
+        const auto loaded = serving::steady(*replica, policy, mix(), load);
         if (!loaded) return std::unexpected(loaded.error());
         served.ttft = loaded->ttft;
         served.tpot = loaded->tpot;
         served.wait = loaded->wait;
         served.running = loaded->running;
         served.overloaded = loaded->overloaded;
+        const double requests = serving::worth_simulating(*loaded, load.value, seconds_);
+        if (requests > 0.0) {
+            const auto outcome = serving::simulate(*replica, policy, mix(), load, {.requests = requests});
+            if (outcome) take(served, *outcome, requests);
+        }
         return served;
     }
 
@@ -55,19 +64,45 @@ class Serving {
             second->sequence_bytes(question_.model.workload.prompt) / pick.performance.transfer;
         const auto full = serving::disaggregate(pools, mix(), serving::Load::saturated());
         if (!full) return std::unexpected(full.error());
-        Served served{full->capacity, full->ttft, full->tpot, 0.0, full->decode.running, false};
+        Served served{full->capacity, full->ttft, full->tpot, 0.0, full->decode.running, false, 0.0};
         if (!question_.targets.requests) return served;
-        const auto loaded = serving::disaggregate(pools, mix(), serving::Load::rate(*question_.targets.requests));
+        const serving::Load load = serving::Load::rate(*question_.targets.requests);
+        const auto loaded = serving::disaggregate(pools, mix(), load);
         if (!loaded) return std::unexpected(loaded.error());
         served.ttft = loaded->ttft;
         served.tpot = loaded->tpot;
         served.wait = loaded->prefill.wait;
         served.running = loaded->decode.running;
         served.overloaded = loaded->overloaded;
+        // The two pools take turns on one core.
+        const double rate = load.value;
+        const double requests =
+            std::max(serving::worth_simulating(loaded->prefill, rate / pools.prefill.replicas, seconds_ / 2.0),
+                     serving::worth_simulating(loaded->decode, rate / pools.decode.replicas, seconds_ / 2.0));
+        if (requests > 0.0) {
+            const auto outcome = serving::simulate(pools, mix(), load, {.requests = requests});
+            if (outcome) take(served, *outcome, requests);
+        }
         return served;
     }
 
   private:
+    /// So few requests have not met the longest queues: of two times to the first token the longer one counts.
+    template <class Simulated>
+    static void take(Served& served, const Simulated& outcome, double requests) {
+        served.simulated = requests;
+        served.overloaded = outcome.overloaded;
+        if (outcome.overloaded) {
+            served.ttft = served.wait = std::numeric_limits<double>::infinity();
+            return;
+        }
+        if (outcome.ttft && outcome.ttft->mean > served.ttft) {
+            served.wait += outcome.ttft->mean - served.ttft;
+            served.ttft = outcome.ttft->mean;
+        }
+        if (outcome.tpot) served.tpot = outcome.tpot->mean;
+    }
+
     /// P7: a layout as an engine would run it.
     Result<serving::Deployed> deployed(std::size_t layout, double step, double batch) const {
         const Layout& of = layouts_[layout].layout;
@@ -108,12 +143,14 @@ class Serving {
     }
     const PlanQuestion& question_;
     const std::vector<PricedLayout>& layouts_;
+    double seconds_;
 };
 
 }  // namespace
 
-Result<Served> serve(const PlanQuestion& question, const std::vector<PricedLayout>& layouts, const Pick& pick) {
-    const Serving serving(question, layouts);
+Result<Served> serve(const PlanQuestion& question, const std::vector<PricedLayout>& layouts, const Pick& pick,
+                     double seconds) {
+    const Serving serving(question, layouts, seconds);
     return pick.apart() ? serving.apart(pick) : serving.together(pick);
 }
 

@@ -6,7 +6,9 @@
 
 namespace roofline::decide {
 
-Result<Served> serve(const PlanQuestion& question, const std::vector<PricedLayout>& layouts, const Pick& pick);
+/// `seconds` of a core may be spent on a simulation where the rate asked for is near capacity; 0: none.
+Result<Served> serve(const PlanQuestion& question, const std::vector<PricedLayout>& layouts, const Pick& pick,
+                     double seconds);
 
 /// Whether the targets are met then too.
 bool holds(const Targets& targets, const Served& served);

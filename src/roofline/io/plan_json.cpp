@@ -57,6 +57,7 @@ void write_deploy(JsonText& json, const Deploy& deploy, const PlanQuestion& ques
     json.add("ttft_s", deploy.served ? deploy.served->ttft : performance.ttft);
     json.add("tpot_s", deploy.served ? deploy.served->tpot : performance.tpot);
     json.add("wait_s", deploy.served ? std::optional(deploy.served->wait) : std::nullopt);
+    json.add("simulated_requests", whole(deploy.served ? deploy.served->simulated : 0.0));
     json.add("running_sequences", deploy.served ? std::optional(deploy.served->running) : std::nullopt);
     json.object("closed_form", [&] {
         json.add("requests_per_s", performance.capacity);

@@ -107,8 +107,10 @@ std::string block(const char* title, const Deploy& deploy, const Plan& plan, con
                         plain(deploy.merits.per_user), plain(performance.capacity_limit));
     const std::string when =
         question.targets.requests ? fmt::format("at {} requests/s", plain(*question.targets.requests)) : "when full";
-    const std::string running =
+    std::string running =
         deploy.served ? fmt::format("; {} sequences run on a replica", plain(deploy.served->running)) : "";
+    if (deploy.served && deploy.served->simulated > 0.0)
+        running += fmt::format("; simulated with {} requests", grouped(deploy.served->simulated));
     if (std::isfinite(ttft_of(deploy))) {
         text += fmt::format("  answers   {}: first token after {}, then one every {}{}\n", when,
                             seconds(ttft_of(deploy)), seconds(tpot_of(deploy)), running);

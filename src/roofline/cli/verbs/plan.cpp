@@ -94,6 +94,7 @@ void plan_verb(Program& program) {
     auto options = std::make_shared<Options>();
     CLI::App* verb = program.app.add_subcommand(
         "plan", "Which devices, how many, and how to spread a model over them, so that requests are answered in time?");
+    options->question.has_time = true;
     options->question.add_to(options->form);
     add_to(*verb, options->form);
     verb->add_flag("--all", options->all, "Show the whole front");
