@@ -133,16 +133,18 @@ StepTable StepTimes::table(const Pace& pace, double slots) {
     const double few = result.most_decoding / 2.0;
     for (StepTable::Row& row : result.rows) {
         const double chunk = std::min(row.tokens, demand_.fresh);
-        row.near = begin + chunk / 2.0;
-        row.far = std::max(row.near, end - chunk / 2.0);
+        // Which steps meet which matters in pipelines; else means do, and a third of the prices.
+        const double head = stages_ > 1.0 ? begin : std::max(begin, (begin + end - chunk) / 2.0);
+        row.near = head + chunk / 2.0;
+        row.far = stages_ > 1.0 ? std::max(row.near, end - chunk / 2.0) : row.near;
         for (std::size_t i = 0; i < StepTable::counts; ++i) {
             const double share = static_cast<double>(i) / static_cast<double>(StepTable::counts - 1);
             double decoding = share * result.most_decoding;
             if (row.tokens == 0.0) decoding = std::max(decoding, std::min(1.0, result.most_decoding));
-            row.at_head[i] = price(decoding, row.tokens, chunk, begin);
+            row.at_head[i] = price(decoding, row.tokens, chunk, head);
             row.at_end[i] = row.far > row.near ? price(decoding, row.tokens, chunk, end - chunk) : row.at_head[i];
         }
-        if (!(few * result.mean_context > 0.0)) continue;
+        if (stages_ == 1.0 || !(few * result.mean_context > 0.0)) continue;
         row.per_key = slope(price(few, row.tokens, chunk, begin), price(few, row.tokens, chunk, begin, longer_contexts),
                             (longer_contexts - 1.0) * few * result.mean_context);
     }
