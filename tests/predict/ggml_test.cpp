@@ -1,5 +1,7 @@
 // The formulas for llama.cpp's kernels: their values by hand, their order, and that prediction and fits use the same
 // launches.
+#include "roofline/predict/kernels/ggml.hpp"
+
 #include <array>
 #include <cmath>
 #include <string_view>
@@ -8,7 +10,6 @@
 
 #include "core/devices.hpp"
 #include "model/scenarios.hpp"
-#include "roofline/predict/kernels/ggml.hpp"
 #include "roofline/predict/prepared.hpp"
 
 namespace roofline::predict {
