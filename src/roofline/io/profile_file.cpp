@@ -70,7 +70,10 @@ Result<predict::Profile> builtin_profile(std::string_view name) {
         auto profile = read_profile(file.text, file.name);
         if (!profile || profile->name == name || file.name == name) return profile;
     }
-    return fail("no profile is named " + std::string(name) + suggestion(name, builtin_profile_names()));
+    const std::vector<std::string> known = builtin_profile_names();
+    std::string all;
+    for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
+    return fail("no profile is named " + std::string(name) + suggestion(name, known) + " (there are " + all + ")");
 }
 
 Result<predict::Profile> builtin_profile(std::string_view name, const Device& device) {
