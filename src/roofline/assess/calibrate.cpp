@@ -451,7 +451,7 @@ double excess_of_author(const std::vector<Row>& rows, std::string_view device, c
     for (const Row& row : rows) {
         if (row.device->name != device) continue;
         const predict::Kernel& step = row.sample.calls.front().kernel;
-        const double share = step.input_bytes / step.kernel_seconds;
+        const double share = step.input_bytes / step.kernel_seconds;  // of such kernels: both are seconds of a step
         product += share * (row.sample.seconds / predicted_seconds(row.sample.calls, constants) - 1.0);
         squares += share * share;
     }

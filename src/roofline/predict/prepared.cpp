@@ -70,13 +70,14 @@ double beside(double computing, double communicating, double overlap) {
 }  // namespace
 
 Kernel step_kernel(const StageTime& stage) {
+    // Works and bytes are seconds here: step_machine does one of each in a second.
     Kernel kernel;
     kernel.pattern = Pattern::step;
     kernel.flops = stage.compute_seconds;
     kernel.weight_bytes = stage.memory_seconds;
     kernel.launches = stage.launches;
     kernel.kernel_seconds = stage.kernel_seconds;
-    kernel.input_bytes = stage.written_seconds;
+    kernel.input_bytes = stage.written_seconds;  // of the kernels that everyone writes anew
     return kernel;
 }
 
