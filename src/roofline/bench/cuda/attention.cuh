@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct Attention {
     unsigned* tickets = nullptr;
     int splits = 1;
     int split_keys = 0;  // keys of a split
+    // The cache as the copy engine sees it (tiles.cuh), where a variant has a ring.
+    CUtensorMap key_tiles{};
+    CUtensorMap value_tiles{};
 };
 
 struct DecodeVariant {
@@ -43,7 +47,8 @@ struct DecodeVariant {
     int unit;  // keys a block takes at a time
     int shared_bytes;
     void (*kernel)(Attention);
-    bool hopper = false;   // needs bulk copies
+    int tile_keys = 0;     // of a ring's copies, which need Hopper; 0 where there is none
+    int row_bytes = 0;     // of a key or value
     bool cluster = false;  // a head's splits are a cluster
 };
 
@@ -56,7 +61,7 @@ void split(Attention& attention, const DecodeVariant& variant);
 std::size_t part_bytes(const Attention& attention);
 std::size_t ticket_bytes(const Attention& attention);
 
-void launch(const DecodeVariant& variant, const Attention& attention, bool overlap, cudaStream_t stream);
+void launch(const DecodeVariant& variant, Attention attention, bool overlap, cudaStream_t stream);
 
 /// Whether the prefill kernel takes this shape.
 bool prefill_supported(const Attention& attention, Format cache);

@@ -15,8 +15,9 @@ namespace {
 
 /// Steps: groups of 8 keys a warp reads together.
 template <class Cache, int Dimension, int Heads, int Warps, int Steps>
-__global__ __launch_bounds__(Warps * 32) void decode_kernel(Attention a) {
+__global__ __launch_bounds__(Warps * 32) void decode_kernel(const __grid_constant__ Attention a) {
     using Warp = DecodeWarp<Cache, Dimension, Heads>;
+    using Order = typename Warp::Order;
     struct Loaded {
         uint4 keys[Steps][Warp::key_loads];
         uint4 values[Steps][2][Warp::value_loads];
@@ -31,18 +32,18 @@ __global__ __launch_bounds__(Warps * 32) void decode_kernel(Attention a) {
     const std::size_t head_offset =
         static_cast<std::size_t>(blockIdx.y) * static_cast<std::size_t>(a.capacity) * Warp::row_bytes;
     const std::uint8_t* keys = static_cast<const std::uint8_t*>(a.keys) + head_offset + lane % 4 * 16;
-    const std::uint8_t* values = static_cast<const std::uint8_t*>(a.values) + head_offset + lane / 4 * 16;
+    const std::uint8_t* values = static_cast<const std::uint8_t*>(a.values) + head_offset + Order::piece(lane / 4) * 16;
 
     let_next_start();
     wait_for_previous();
     Warp state;
-    state.begin(a);
+    state.begin(typename Warp::Queries(a));
     const float to_exponent = log2_e * a.key_scale * rsqrtf(static_cast<float>(Dimension));
     for (int first = begin + warp * unit; first < end; first += Warps * unit) {
         Loaded loaded;
 #pragma unroll
         for (int step = 0; step < Steps; ++step) {
-            const int row = min(first + 8 * step + lane / 4, end - 1);
+            const int row = min(first + 8 * step + Order::row(lane / 4), end - 1);
             const std::uint8_t* source = keys + static_cast<std::size_t>(row) * Warp::row_bytes;
 #pragma unroll
             for (int i = 0; i < Warp::key_loads; ++i) loaded.keys[step][i] = read_once(source + i * 64);
@@ -51,7 +52,7 @@ __global__ __launch_bounds__(Warps * 32) void decode_kernel(Attention a) {
         for (int step = 0; step < Steps; ++step) {
 #pragma unroll
             for (int which = 0; which < 2; ++which) {
-                const int row = min(first + 8 * step + 2 * (lane % 4) + which, end - 1);
+                const int row = min(first + 8 * step + Order::row(2 * (lane % 4) + which), end - 1);
                 const std::uint8_t* source = values + static_cast<std::size_t>(row) * Warp::row_bytes;
 #pragma unroll
                 for (int i = 0; i < Warp::value_loads; ++i) loaded.values[step][which][i] = read_once(source + i * 128);
@@ -59,85 +60,114 @@ __global__ __launch_bounds__(Warps * 32) void decode_kernel(Attention a) {
         }
         state.template take<Steps>(loaded, end - first, to_exponent);
     }
-    extern __shared__ __align__(128) float shared[];
-    state.template end<Warps, false>(a, shared);
+    extern __shared__ __align__(1024) float shared[];
+    state.template end<Warps, false>(a, shared, nullptr);
 }
 
-/// The same for Hopper: each warp has a ring of its own in shared memory that bulk copies fill, 8 Steps keys and their
-/// values a stage, and waits for no other warp.
+/// Where things lie in the shared memory of a kernel with rings.
+template <class Warp, int Warps, int Steps, int Stages, bool Cluster>
+struct RingRoom {
+    static constexpr int rings = std::max(Warps * Stages * 2 * 8 * Steps * Warp::row_bytes, Warp::shared_bytes(Warps));
+    static constexpr int received = (rings + 15) / 16 * 16;
+    static constexpr int barriers = received + (Cluster ? Warp::received_bytes : 0);
+    static constexpr int turn = barriers + Warps * Stages * 8;
+    static constexpr int bytes = turn + 4;
+    static_assert(bytes <= 227 * 1024);
+};
+
+/// The same for Hopper: each warp has a ring of its own in shared memory that the copy engine fills, 8 Steps keys and
+/// their values a stage, and waits for no other warp.
 template <class Cache, int Dimension, int Heads, int Warps, int Steps, int Stages, bool Cluster>
-__global__ __launch_bounds__(Warps * 32) void bulk_decode_kernel(Attention a) {
+__global__ __launch_bounds__(Warps * 32) void ring_decode_kernel(const __grid_constant__ Attention a) {
 #if __CUDA_ARCH__ >= 900
     using Warp = DecodeWarp<Cache, Dimension, Heads>;
+    using Order = typename Warp::Order;
+    using Room = RingRoom<Warp, Warps, Steps, Stages, Cluster>;
     constexpr int unit = 8 * Steps;
     constexpr int unit_bytes = unit * Warp::row_bytes;
     struct Stage {
         std::uint32_t keys;
-        std::uint32_t values;
-        int last;
+        std::uint32_t values[2];
         __device__ uint4 key(int step, int load) const {
-            const int row = min(8 * step + static_cast<int>(threadIdx.x) % 32 / 4, last);
-            return shared_read(keys + static_cast<std::uint32_t>(row * Warp::row_bytes + load * 64));
+            const int line = load / 2;
+            return shared_read((keys ^ static_cast<std::uint32_t>(load % 2 * 64 ^ line * 16)) +
+                               static_cast<std::uint32_t>(8 * step * Warp::row_bytes + line * 128));
         }
-        __device__ uint4 value(int step, int which, int load) const {
-            const int row = min(8 * step + 2 * (static_cast<int>(threadIdx.x) % 4) + which, last);
-            return shared_read(values + static_cast<std::uint32_t>(row * Warp::row_bytes + load * 128));
+        __device__ uint4 value(int step, int which, int line) const {
+            return shared_read((values[which] ^ static_cast<std::uint32_t>(line * 16)) +
+                               static_cast<std::uint32_t>(8 * step * Warp::row_bytes + line * 128));
         }
     };
-    extern __shared__ __align__(128) float shared[];
+    extern __shared__ __align__(1024) float shared[];
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int quad = lane / 4;
+    const int corner = lane % 4;
     const std::uint32_t ring = shared_address(shared) + static_cast<std::uint32_t>(warp * Stages * 2 * unit_bytes);
-    const std::uint32_t full =
-        shared_address(shared) + static_cast<std::uint32_t>(Warps * Stages * 2 * unit_bytes + warp * Stages * 8);
+    const std::uint32_t full = shared_address(shared) + static_cast<std::uint32_t>(Room::barriers + warp * Stages * 8);
+    volatile float* our_turn = shared + Room::turn / 4;  // whether the kernel before has ended
     const int begin = static_cast<int>(blockIdx.x) * a.split_keys + warp * unit;
     const int end = min(a.context, static_cast<int>(blockIdx.x) * a.split_keys + a.split_keys);
-    const std::size_t head_offset =
-        static_cast<std::size_t>(blockIdx.y) * static_cast<std::size_t>(a.capacity) * Warp::row_bytes;
-    const std::uint8_t* keys = static_cast<const std::uint8_t*>(a.keys) + head_offset;
-    const std::uint8_t* values = static_cast<const std::uint8_t*>(a.values) + head_offset;
+    const int first_row = static_cast<int>(blockIdx.y) * a.capacity;
+    if constexpr (Cluster) cluster_arrive();
     if (lane == 0) {
         for (int i = 0; i < Stages; ++i) barrier_make(full + i * 8, 1);
         barriers_ready();
+        if (warp == 0) *our_turn = 0.0f;
     }
-    __syncwarp();
+    __syncthreads();
     let_next_start();
 
+    const std::uint64_t policy = read_once_policy();
     const auto fetch = [&](int first, int stage) {
         if (first >= end || !elected()) return;
-        const auto bytes = static_cast<std::uint32_t>(min(unit, end - first) * Warp::row_bytes);
-        const std::size_t from = static_cast<std::size_t>(first) * Warp::row_bytes;
         const std::uint32_t to = ring + static_cast<std::uint32_t>(stage * 2 * unit_bytes);
-        barrier_expect(full + stage * 8, 2 * bytes);
-        bulk_copy(to, keys + from, bytes, full + stage * 8);
-        bulk_copy(to + unit_bytes, values + from, bytes, full + stage * 8);
+        const int line = (first_row + first) * Order::lines;
+        barrier_expect(full + stage * 8, 2 * unit_bytes);
+        tile_copy(to, a.key_tiles, line, full + stage * 8, policy);
+        tile_copy(to + unit_bytes, a.value_tiles, line, full + stage * 8, policy);
     };
-    // The kernel before may write the newest key and value, and no other: those before it need not wait.
-    int early = 0;
-    while (early < Stages && begin + early * Warps * unit + unit < a.context) {
-        fetch(begin + early * Warps * unit, early);
-        ++early;
+    // The kernel before may write the newest key and value, and no other: those before it need not wait. But what it
+    // has still to do must not queue behind them, so while it runs a warp asks for a tile only when the one before has
+    // come. The first warp asks for all of its own at once, and so is free to see when our turn comes.
+    int asked = 0;
+    for (int first = begin; asked < Stages && first < end && first + unit < a.context; first += Warps * unit) {
+        bool turn = false;
+        while (warp > 0 && asked > 0 && !turn && !barrier_passed(full + (asked - 1) * 8, 0)) turn = *our_turn != 0.0f;
+        if (__any_sync(~0u, turn)) break;
+        fetch(first, asked++);
     }
     wait_for_previous();
-    for (int i = early; i < Stages; ++i) fetch(begin + i * Warps * unit, i);
+    if (warp == 0 && lane == 0) *our_turn = 1.0f;
+    const typename Warp::Queries queries(a);  // before the rest of the tiles: behind them they would come late
+    for (; asked < Stages; ++asked) fetch(begin + asked * Warps * unit, asked);
     Warp state;
-    state.begin(a);
+    state.begin(queries);
     const float to_exponent = log2_e * a.key_scale * rsqrtf(static_cast<float>(Dimension));
+    const Stage lanes{static_cast<std::uint32_t>(Order::place(Order::row(quad), corner)),
+                      {static_cast<std::uint32_t>(Order::place(Order::row(2 * corner), Order::piece(quad))),
+                       static_cast<std::uint32_t>(Order::place(Order::row(2 * corner + 1), Order::piece(quad)))}};
     int stage = 0;
     std::uint32_t parity = 0;
     for (int first = begin; first < end; first += Warps * unit) {
+        const int inside = end - first;
         barrier_wait(full + stage * 8, parity);
-        const std::uint32_t at = ring + static_cast<std::uint32_t>(stage * 2 * unit_bytes);
-        state.template take<Steps>(
-            Stage{at + static_cast<std::uint32_t>(lane % 4 * 16),
-                  at + static_cast<std::uint32_t>(unit_bytes + lane / 4 * 16), min(unit, end - first) - 1},
-            end - first, to_exponent);
+        const std::uint32_t keys = ring + static_cast<std::uint32_t>(stage * 2 * unit_bytes);
+        const std::uint32_t values = keys + unit_bytes;
+        if (inside < unit) {  // what lies behind the last value has a weight of zero, but may be no number
+            for (int i = inside * Warp::row_bytes + lane * 16; i < unit_bytes; i += 32 * 16) {
+                shared_clear(values + static_cast<std::uint32_t>(i));
+            }
+            __syncwarp();
+        }
+        state.template take<Steps>(Stage{keys + lanes.keys, {values + lanes.values[0], values + lanes.values[1]}},
+                                   inside, to_exponent);
         __syncwarp();
         fetch(first + Stages * Warps * unit, stage);
         if (++stage == Stages) stage = 0, parity ^= 1;
     }
     __syncthreads();  // the rings are free for the end
-    state.template end<Warps, Cluster>(a, shared);
+    state.template end<Warps, Cluster>(a, shared, reinterpret_cast<float4*>(shared + Room::received / 4));
 #endif
 }
 
@@ -148,24 +178,23 @@ DecodeVariant variant(const char* name) {
 }
 
 template <class Cache, int Dimension, int Heads, int Warps, int Steps, int Stages, bool Cluster = false>
-DecodeVariant bulk_variant(const char* name) {
+DecodeVariant ring_variant(const char* name) {
     using Warp = DecodeWarp<Cache, Dimension, Heads>;
-    constexpr int ring = Warps * Stages * (2 * 8 * Steps * Warp::row_bytes + 8);
-    constexpr int shared = std::max(ring, Warp::shared_bytes(Warps));
-    static_assert(shared <= 227 * 1024);
+    using Room = RingRoom<Warp, Warps, Steps, Stages, Cluster>;
     return {name,
             Warps * 32,
             Warps * 8 * Steps,
-            shared,
-            &bulk_decode_kernel<Cache, Dimension, Heads, Warps, Steps, Stages, Cluster>,
-            true,
+            Room::bytes,
+            &ring_decode_kernel<Cache, Dimension, Heads, Warps, Steps, Stages, Cluster>,
+            8 * Steps,
+            Warp::row_bytes,
             Cluster};
 }
 
-/// Compiled for an older architecture, the kernels with bulk copies are empty.
+/// Compiled for an older architecture, the kernels with rings are empty.
 std::vector<DecodeVariant> usable(std::vector<DecodeVariant> all) {
     std::erase_if(all, [](const DecodeVariant& one) {
-        if (!one.hopper) return false;
+        if (one.tile_keys == 0) return false;
         cudaFuncAttributes attributes{};
         must(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(one.kernel)), "kernel attributes");
         return attributes.ptxVersion < 90;
@@ -178,14 +207,13 @@ std::vector<DecodeVariant> bf16_variants() {
     constexpr int steps = 4096 / (8 * Dimension * 2);  // copies of 4 KiB
     std::vector<DecodeVariant> all = {
         variant<Bf16, Dimension, Heads, 8, 1>("8 warps, 8 keys"),
-        bulk_variant<Bf16, Dimension, Heads, 8, steps, 3>("bulk, 8 warps, 3 x 4 KiB"),
-        bulk_variant<Bf16, Dimension, Heads, 4, steps, 3>("bulk, 4 warps, 3 x 4 KiB"),
-        bulk_variant<Bf16, Dimension, Heads, 8, steps, 3, true>("bulk, clusters, 8 warps, 3 x 4 KiB"),
-        bulk_variant<Bf16, Dimension, Heads, 4, steps, 3, true>("bulk, clusters, 4 warps, 3 x 4 KiB"),
+        ring_variant<Bf16, Dimension, Heads, 8, steps, 3>("ring, 8 warps, 3 x 4 KiB"),
+        ring_variant<Bf16, Dimension, Heads, 4, steps, 3>("ring, 4 warps, 3 x 4 KiB"),
+        ring_variant<Bf16, Dimension, Heads, 8, steps, 3, true>("ring, clusters, 8 warps, 3 x 4 KiB"),
+        ring_variant<Bf16, Dimension, Heads, 4, steps, 3, true>("ring, clusters, 4 warps, 3 x 4 KiB"),
     };
     if constexpr (Heads == 1 && Dimension <= 128) {
-        all.push_back(bulk_variant<Bf16, Dimension, Heads, 8, steps / 2, 6>("bulk, 8 warps, 6 x 2 KiB"));
-        all.push_back(bulk_variant<Bf16, Dimension, Heads, 16, steps / 2, 3>("bulk, 16 warps, 3 x 2 KiB"));
+        all.push_back(ring_variant<Bf16, Dimension, Heads, 8, steps / 2, 6>("ring, 8 warps, 6 x 2 KiB"));
         all.push_back(variant<Bf16, Dimension, Heads, 8, 2>("8 warps, 16 keys"));
     }
     return usable(std::move(all));
@@ -195,16 +223,16 @@ template <int Dimension, int Heads>
 std::vector<DecodeVariant> fp8_variants() {
     std::vector<DecodeVariant> all = {
         variant<Fp8, Dimension, Heads, 8, 1>("8 warps, 8 keys"),
-        bulk_variant<Fp8Cache, Dimension, Heads, 4, 4, 3>("bulk, 4 warps, 3 x 32 keys"),
-        bulk_variant<Fp8Cache, Dimension, Heads, 8, 2, 3>("bulk, 8 warps, 3 x 16 keys"),
-        bulk_variant<Fp8Cache, Dimension, Heads, 4, 4, 3, true>("bulk, clusters, 4 warps, 3 x 32 keys"),
-        bulk_variant<Fp8Cache, Dimension, Heads, 8, 2, 3, true>("bulk, clusters, 8 warps, 3 x 16 keys"),
+        ring_variant<Fp8Cache, Dimension, Heads, 4, 4, 3>("ring, 4 warps, 3 x 32 keys"),
+        ring_variant<Fp8Cache, Dimension, Heads, 8, 2, 3>("ring, 8 warps, 3 x 16 keys"),
+        ring_variant<Fp8Cache, Dimension, Heads, 4, 4, 3, true>("ring, clusters, 4 warps, 3 x 32 keys"),
+        ring_variant<Fp8Cache, Dimension, Heads, 8, 2, 3, true>("ring, clusters, 8 warps, 3 x 16 keys"),
     };
     if constexpr (Dimension <= 128) {
-        all.push_back(bulk_variant<Fp8Cache, Dimension, Heads, 8, 4, 3>("bulk, 8 warps, 3 x 32 keys"));
-        all.push_back(bulk_variant<Fp8Cache, Dimension, Heads, 8, 4, 3, true>("bulk, clusters, 8 warps, 3 x 32 keys"));
-        all.push_back(bulk_variant<Fp8Cache, Dimension, Heads, 8, 4, 2>("bulk, 8 warps, 2 x 32 keys"));
-        all.push_back(bulk_variant<Fp8Cache, Dimension, Heads, 8, 2, 5>("bulk, 8 warps, 5 x 16 keys"));
+        all.push_back(ring_variant<Fp8Cache, Dimension, Heads, 8, 4, 3>("ring, 8 warps, 3 x 32 keys"));
+        all.push_back(ring_variant<Fp8Cache, Dimension, Heads, 8, 4, 3, true>("ring, clusters, 8 warps, 3 x 32 keys"));
+        all.push_back(ring_variant<Fp8Cache, Dimension, Heads, 8, 4, 2>("ring, 8 warps, 2 x 32 keys"));
+        all.push_back(ring_variant<Fp8Cache, Dimension, Heads, 8, 2, 5>("ring, 8 warps, 5 x 16 keys"));
     }
     return usable(std::move(all));
 }
@@ -281,7 +309,14 @@ std::size_t ticket_bytes(const Attention& attention) {
     return static_cast<std::size_t>(attention.batch) * static_cast<std::size_t>(attention.kv_heads) * sizeof(unsigned);
 }
 
-void launch(const DecodeVariant& variant, const Attention& attention, bool overlap, cudaStream_t stream) {
+void launch(const DecodeVariant& variant, Attention attention, bool overlap, cudaStream_t stream) {
+    if (variant.tile_keys > 0) {
+        const int lines = variant.row_bytes / 128;  // of a key or value
+        const auto all = static_cast<std::size_t>(attention.batch) * static_cast<std::size_t>(attention.kv_heads) *
+                         static_cast<std::size_t>(attention.capacity) * static_cast<std::size_t>(lines);
+        attention.key_tiles = tiles_of(attention.keys, all, variant.tile_keys * lines);
+        attention.value_tiles = tiles_of(attention.values, all, variant.tile_keys * lines);
+    }
     const dim3 blocks(static_cast<unsigned>(attention.splits),
                       static_cast<unsigned>(attention.batch * attention.kv_heads));
     start_clusters(variant.kernel, blocks, variant.cluster ? attention.splits : 1, variant.threads,

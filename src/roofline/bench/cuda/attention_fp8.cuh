@@ -39,19 +39,30 @@ struct DecodeWarp<Fp8Cache, Dimension, Heads> : DecodeState<Fp8Cache, Dimension,
     std::uint32_t query[Heads][key_loads][8];
     float unit[Heads];  // that the queries were divided by
 
-    __device__ void begin(const Attention& a) {
+    /// A lane's queries on their way.
+    struct Queries {
+        uint4 raw[Heads][key_loads][2];
+        __device__ explicit Queries(const Attention& a) {
+#pragma unroll
+            for (int tile = 0; tile < Heads; ++tile) {
+#pragma unroll
+                for (int i = 0; i < key_loads; ++i) {
+#pragma unroll
+                    for (int j = 0; j < 2; ++j) raw[tile][i][j] = query_of<Fp8Cache, Dimension>(a, tile, i, j);
+                }
+            }
+        }
+    };
+
+    __device__ void begin(const Queries& queries) {
         this->clear();
 #pragma unroll
         for (int tile = 0; tile < Heads; ++tile) {
-            uint4 raw[key_loads][2];
             std::uint32_t largest = 0;
 #pragma unroll
             for (int i = 0; i < key_loads; ++i) {
 #pragma unroll
-                for (int j = 0; j < 2; ++j) {
-                    raw[i][j] = query_of<Fp8Cache, Dimension>(a, tile, i, j);
-                    largest = max(largest, largest_size(raw[i][j]));
-                }
+                for (int j = 0; j < 2; ++j) largest = max(largest, largest_size(queries.raw[tile][i][j]));
             }
             largest = max(largest, __shfl_xor_sync(~0u, largest, 1));
             largest = max(largest, __shfl_xor_sync(~0u, largest, 2));
@@ -62,7 +73,7 @@ struct DecodeWarp<Fp8Cache, Dimension, Heads> : DecodeState<Fp8Cache, Dimension,
             for (int i = 0; i < key_loads; ++i) {
 #pragma unroll
                 for (int j = 0; j < 8; ++j) {
-                    const std::uint32_t two = word(raw[i][j / 4], j % 4);
+                    const std::uint32_t two = word(queries.raw[tile][i][j / 4], j % 4);
                     query[tile][i][j] =
                         fp16_pair(__uint_as_float(two << 16) * factor, __uint_as_float(two & 0xFFFF0000u) * factor);
                 }
@@ -78,20 +89,21 @@ struct DecodeWarp<Fp8Cache, Dimension, Heads> : DecodeState<Fp8Cache, Dimension,
 #pragma unroll
         for (int step = 0; step < Steps; ++step) {
             float scores[4] = {};
+            float others[4] = {};  // a second chain of sums: one alone would wait for itself
 #pragma unroll
             for (int i = 0; i < key_loads; ++i) {
                 const uint4 key = source.key(step, i);
 #pragma unroll
                 for (int j = 0; j < 8; j += 2) {
-                    mma_fp16(scores, query[0][i][j], Heads > 1 ? query[Heads - 1][i][j] : 0u, query[0][i][j + 1],
-                             Heads > 1 ? query[Heads - 1][i][j + 1] : 0u, fp16_pair(word(key, j / 2), 0),
-                             fp16_pair(word(key, j / 2), 1));
+                    mma_fp16(j % 4 == 0 ? scores : others, query[0][i][j], Heads > 1 ? query[Heads - 1][i][j] : 0u,
+                             query[0][i][j + 1], Heads > 1 ? query[Heads - 1][i][j + 1] : 0u,
+                             fp16_pair(word(key, j / 2), 0), fp16_pair(word(key, j / 2), 1));
                 }
             }
 #pragma unroll
             for (int tile = 0; tile < Heads; ++tile) {
-                weights[tile][step][0] = scores[2 * tile];
-                weights[tile][step][1] = scores[2 * tile + 1];
+                weights[tile][step][0] = scores[2 * tile] + others[2 * tile];
+                weights[tile][step][1] = scores[2 * tile + 1] + others[2 * tile + 1];
             }
         }
         std::uint32_t pairs[Heads][Steps];  // of weights

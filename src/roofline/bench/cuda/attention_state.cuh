@@ -8,6 +8,7 @@
 
 #include "roofline/bench/cuda/attention.cuh"
 #include "roofline/bench/cuda/cluster.cuh"
+#include "roofline/bench/cuda/tiles.cuh"
 
 namespace roofline::cuda::kernels {
 
@@ -25,8 +26,9 @@ struct DecodeState {
     static constexpr int key_loads = Dimension / (4 * Cache::values);    // of a key, by a lane of its quad
     static constexpr int value_loads = Dimension / (8 * Cache::values);  // of a value, by each of 8 lanes
     static_assert(value_loads > 0);
+    using Order = TileOrder<row_bytes>;  // of keys and values among lanes, however they are read
 
-    float highest[Heads];
+    float highest[Heads];  // what the sums are relative to
     float total[Heads];
     float output[Heads][value_loads * Cache::words][4];
 
@@ -43,8 +45,8 @@ struct DecodeState {
         }
     }
 
-    /// Scores of 8 Steps keys, of which `inside` count, become weights relative to the highest score so far. A lane has
-    /// the scores of its head with keys 2c and 2c+1 of each eight.
+    /// Scores of 8 Steps keys, of which `inside` count, become weights relative to `highest`. A lane has
+    /// the scores of its head with the keys of columns 2c and 2c+1 of each eight.
     template <int Steps>
     __device__ void weigh(float (&scores)[Steps][2], int tile, int inside, float to_exponent) {
         const int corner = static_cast<int>(threadIdx.x) % 4;
@@ -53,7 +55,8 @@ struct DecodeState {
             for (int step = 0; step < Steps; ++step) {
 #pragma unroll
                 for (int which = 0; which < 2; ++which) {
-                    if (8 * step + 2 * corner + which >= inside) scores[step][which] = __int_as_float(0xFF800000);
+                    if (8 * step + Order::row(2 * corner + which) >= inside)
+                        scores[step][which] = __int_as_float(0xFF800000);
                 }
             }
         }
@@ -63,8 +66,9 @@ struct DecodeState {
         best = fmaxf(best, __shfl_xor_sync(~0u, best, 1));
         best = fmaxf(best, __shfl_xor_sync(~0u, best, 2));
         best *= to_exponent;
-        // Sums are kept relative to the highest score so far; it rarely rises after the first keys.
-        if (__any_sync(~0u, best > highest[tile])) {
+        // Sums are kept relative to a score that is the highest so far or at most 2^8 below it: they are brought to
+        // another only when it rises by more, which after the first keys is rare.
+        if (__any_sync(~0u, best > highest[tile] + 8.0f)) {
             const float raised = fmaxf(best, highest[tile]);
             const float factor = power(highest[tile] - raised);
             highest[tile] = raised;
@@ -89,17 +93,24 @@ struct DecodeState {
     }
 
     static constexpr int pitch = Dimension + 4;  // of a head's sums in shared memory
-
-    /// Shared memory that `end` needs.
-    static constexpr int shared_bytes(int warps) {
-        return (warps * 8 * Heads * (pitch + 2) + 8 * Heads * (Dimension + 4)) * static_cast<int>(sizeof(float));
+    /// Where four dimensions of them lie there: two quads that write together then write to all banks.
+    __device__ static constexpr int place_of(int four) {
+        return four ^ (four / (Order::piece(1) * Cache::values / 4) & 1);
     }
+
+    /// Shared memory that `end` needs; it may be what the keys and values lay in.
+    static constexpr int shared_bytes(int warps) {
+        return warps * 8 * Heads * (pitch + 2) * static_cast<int>(sizeof(float));
+    }
+    /// What the blocks of a cluster write to each other needs memory of its own: one may be done before another.
+    static constexpr int received_fours = 8 * Heads * Dimension / 4 + most_in_cluster;
+    static constexpr int received_bytes = received_fours * static_cast<int>(sizeof(float4) + sizeof(float2));
 
     /// Puts the warps' results together, and at last those of the splits. `shared` is free for use by all warps. Four
     /// dimensions at a time: what is waited for here, nothing else hides. The splits of a head meet by way of the L2,
-    /// or where they are a cluster in each other's shared memory, which saves a trip or two.
+    /// or where they are a cluster in each other's shared memory (`received`), which saves a trip or two.
     template <int Warps, bool Cluster>
-    __device__ void end(const Attention& a, float* shared) const {
+    __device__ void end(const Attention& a, float* shared, float4* received) const {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int warp = static_cast<int>(threadIdx.x) / 32;
         const int quad = lane / 4;
@@ -111,8 +122,6 @@ struct DecodeState {
         float* sums = shared;                               // [Warps][8 Heads][pitch]
         float* peaks = shared + Warps * 8 * Heads * pitch;  // [Warps][8 Heads]
         float* totals = peaks + Warps * 8 * Heads;
-        auto* block_sums = reinterpret_cast<float4*>(totals + Warps * 8 * Heads);  // [group][dimension]
-        auto* block_statistics = reinterpret_cast<float2*>(block_sums + 8 * Heads * Dimension / 4);  // [group]
 #pragma unroll
         for (int tile = 0; tile < Heads; ++tile) {
             float sum = total[tile];
@@ -134,9 +143,10 @@ struct DecodeState {
                             output[tile][i + j / 2][which + 2 * (j % 2)];
                     }
                     const int head = 8 * tile + 2 * corner + which;
-                    const int dimension =
-                        i / Cache::words * 8 * Cache::values + quad * Cache::values + 2 * (i % Cache::words);
-                    *reinterpret_cast<float4*>(sums + (warp * 8 * Heads + head) * pitch + dimension) =
+                    if (head >= group) continue;
+                    const int dimension = i / Cache::words * 8 * Cache::values + Order::piece(quad) * Cache::values +
+                                          2 * (i % Cache::words);
+                    *reinterpret_cast<float4*>(sums + (warp * 8 * Heads + head) * pitch + 4 * place_of(dimension / 4)) =
                         make_float4(four[0], four[1], four[2], four[3]);
                 }
             }
@@ -151,6 +161,9 @@ struct DecodeState {
                                       static_cast<std::size_t>(a.batch) * a.query_heads * a.splits * (Dimension / 4)) +
             heads_before * a.splits;
         const int fours = group * Dimension / 4;
+        const int share = (fours + a.splits - 1) / a.splits;  // that a block of a cluster puts together
+        auto* received_statistics = reinterpret_cast<float2*>(received + received_fours);
+        if constexpr (Cluster) cluster_wait();  // all have begun, so there is memory to write to
         const auto write = [&](int four, const float4& sum, float factor) {
             __nv_bfloat162 pairs[2] = {__floats2bfloat162_rn(sum.x * factor, sum.y * factor),
                                        __floats2bfloat162_rn(sum.z * factor, sum.w * factor)};
@@ -166,15 +179,17 @@ struct DecodeState {
             float weight = 0.0f;
 #pragma unroll
             for (int j = 0; j < Warps; ++j) {
-                const float factor = exp2f(peaks[j * 8 * Heads + head] - peak);
-                add(sum, factor, *reinterpret_cast<const float4*>(sums + (j * 8 * Heads + head) * pitch + 4 * four));
+                const float factor = power(peaks[j * 8 * Heads + head] - peak);
+                add(sum, factor,
+                    *reinterpret_cast<const float4*>(sums + (j * 8 * Heads + head) * pitch + 4 * place_of(four)));
                 weight += factor * totals[j * 8 * Heads + head];
             }
             if (a.splits == 1) {
                 write(i, sum, a.value_scale / weight);
             } else if constexpr (Cluster) {
-                block_sums[i] = sum;
-                if (four == 0) block_statistics[head] = make_float2(peak, weight);
+                const int at = static_cast<int>(blockIdx.x) * share + i % share;
+                cluster_write(received + at, i / share, sum);
+                cluster_write(received_statistics + at, i / share, make_float2(peak, weight));
             } else {
                 const int part = head * a.splits + static_cast<int>(blockIdx.x);
                 parts[static_cast<std::size_t>(part) * (Dimension / 4) + four] = sum;
@@ -183,17 +198,14 @@ struct DecodeState {
         }
         if (a.splits == 1) return;
         if constexpr (Cluster) {
-            // Each block puts a share of the heads and dimensions together, and stays until all have read.
-            cluster_sync();
-            const int share = (fours + a.splits - 1) / a.splits;
+            cluster_arrive();
+            cluster_wait();
             const int first = static_cast<int>(blockIdx.x) * share;
-            for (int i = first + static_cast<int>(threadIdx.x); i < min(first + share, fours); i += Warps * 32) {
-                const int head = i / (Dimension / 4);
+            for (int i = static_cast<int>(threadIdx.x); i < min(share, fours - first); i += Warps * 32) {
                 join<most_in_cluster>(
-                    a, i, [&](int split) { return cluster_read2(block_statistics + head, split); },
-                    [&](int split) { return cluster_read4(block_sums + i, split); }, write);
+                    a, first + i, [&](int split) { return received_statistics[split * share + i]; },
+                    [&](int split) { return received[split * share + i]; }, write);
             }
-            cluster_sync();
             return;
         }
 
@@ -247,13 +259,13 @@ struct DecodeState {
             float raised = peak;
 #pragma unroll
             for (int j = 0; j < together; ++j) raised = fmaxf(raised, known[j].x);
-            const float before = exp2f(peak - raised);
+            const float before = power(peak - raised);
             sum = make_float4(sum.x * before, sum.y * before, sum.z * before, sum.w * before);
             weight *= before;
             peak = raised;
 #pragma unroll
             for (int j = 0; j < together; ++j) {
-                const float factor = first + j < a.splits ? exp2f(known[j].x - peak) : 0.0f;
+                const float factor = first + j < a.splits ? power(known[j].x - peak) : 0.0f;
                 add(sum, factor, part[j]);
                 weight += factor * known[j].y;
             }

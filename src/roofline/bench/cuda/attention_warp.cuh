@@ -43,18 +43,30 @@ struct DecodeWarp : DecodeState<Cache, Dimension, Heads> {
 
     std::uint32_t query[Heads][key_loads][Cache::words];
 
+    /// A lane's queries on their way.
+    struct Queries {
+        uint4 raw[Heads][key_loads][Cache::operand_loads];
+        __device__ explicit Queries(const Attention& a) {
+#pragma unroll
+            for (int tile = 0; tile < Heads; ++tile) {
+#pragma unroll
+                for (int i = 0; i < key_loads; ++i) {
+#pragma unroll
+                    for (int j = 0; j < Cache::operand_loads; ++j) {
+                        raw[tile][i][j] = query_of<Cache, Dimension>(a, tile, i, j);
+                    }
+                }
+            }
+        }
+    };
+
     /// The queries as first operand: rows quad and quad + 8 are heads of the group, the rest are zero.
-    __device__ void begin(const Attention& a) {
+    __device__ void begin(const Queries& queries) {
         this->clear();
 #pragma unroll
         for (int tile = 0; tile < Heads; ++tile) {
 #pragma unroll
-            for (int i = 0; i < key_loads; ++i) {
-                uint4 raw[Cache::operand_loads];
-#pragma unroll
-                for (int j = 0; j < Cache::operand_loads; ++j) raw[j] = query_of<Cache, Dimension>(a, tile, i, j);
-                Cache::arrange(raw, query[tile][i]);
-            }
+            for (int i = 0; i < key_loads; ++i) Cache::arrange(queries.raw[tile][i], query[tile][i]);
         }
     }
 
@@ -66,20 +78,21 @@ struct DecodeWarp : DecodeState<Cache, Dimension, Heads> {
 #pragma unroll
         for (int step = 0; step < Steps; ++step) {
             float scores[4] = {};
+            float others[4] = {};  // a second chain of sums: one alone would wait for itself
 #pragma unroll
             for (int i = 0; i < key_loads; ++i) {
                 std::uint32_t pairs[Cache::words];
                 Cache::unpack(source.key(step, i), pairs);
 #pragma unroll
                 for (int j = 0; j < Cache::words; j += 2) {
-                    mma_bf16(scores, query[0][i][j], Heads > 1 ? query[Heads - 1][i][j] : 0u, query[0][i][j + 1],
-                             Heads > 1 ? query[Heads - 1][i][j + 1] : 0u, pairs[j], pairs[j + 1]);
+                    mma_bf16(j % 4 == 0 ? scores : others, query[0][i][j], Heads > 1 ? query[Heads - 1][i][j] : 0u,
+                             query[0][i][j + 1], Heads > 1 ? query[Heads - 1][i][j + 1] : 0u, pairs[j], pairs[j + 1]);
                 }
             }
 #pragma unroll
             for (int tile = 0; tile < Heads; ++tile) {
-                weights[tile][step][0] = scores[2 * tile];
-                weights[tile][step][1] = scores[2 * tile + 1];
+                weights[tile][step][0] = scores[2 * tile] + others[2 * tile];
+                weights[tile][step][1] = scores[2 * tile + 1] + others[2 * tile + 1];
             }
         }
 #pragma unroll

@@ -58,6 +58,21 @@ __device__ inline void barrier_wait(std::uint32_t barrier, std::uint32_t parity)
         : "memory");
 }
 
+/// Whether the phase of this parity is over.
+__device__ inline bool barrier_passed(std::uint32_t barrier, std::uint32_t parity) {
+    std::uint32_t passed = 0;
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, done;\n"
+        "}"
+        : "=r"(passed)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+    return passed != 0;
+}
+
 /// True for one lane of a warp that is together. The compiler must know that it is one: then a copy's operands are
 /// uniform registers, and a copy an instruction. Under any other condition it is a loop over lanes, of about 80 cycles
 /// each.
@@ -114,6 +129,11 @@ __device__ inline uint4 shared_read(std::uint32_t from) {
                  : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
                  : "r"(from));
     return value;
+}
+
+/// Writes 16 bytes of zeros.
+__device__ inline void shared_clear(std::uint32_t to) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(to), "r"(0) : "memory");
 }
 
 /// Zero where the lane does not ask. A branch instead would keep what is around it from overlapping.

@@ -6,13 +6,17 @@
 
 namespace roofline::cuda::kernels {
 
-/// Waits for all threads of the cluster's blocks; what they wrote to shared memory before is then seen by all.
-__device__ inline void cluster_sync() {
+/// Tells the cluster's blocks that this thread has come here, with what it wrote to shared memory before, theirs too.
+__device__ inline void cluster_arrive() {
 #if __CUDA_ARCH__ >= 900
-    asm volatile(
-        "barrier.cluster.arrive.aligned;\n"
-        "barrier.cluster.wait.aligned;" ::
-            : "memory");
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+
+/// Waits until all threads of the cluster have arrived, and sees what they wrote.
+__device__ inline void cluster_wait() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
 
@@ -25,24 +29,20 @@ __device__ inline std::uint32_t cluster_address(const void* own, int block) {
     return address;
 }
 
-__device__ inline float4 cluster_read4(const float4* own, int block) {
-    float4 value{};
+__device__ inline void cluster_write(float4* own, int block, const float4& value) {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
-                 : "r"(cluster_address(own, block)));
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(cluster_address(own, block)), "f"(value.x),
+                 "f"(value.y), "f"(value.z), "f"(value.w)
+                 : "memory");
 #endif
-    return value;
 }
 
-__device__ inline float2 cluster_read2(const float2* own, int block) {
-    float2 value{};
+__device__ inline void cluster_write(float2* own, int block, const float2& value) {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];"
-                 : "=f"(value.x), "=f"(value.y)
-                 : "r"(cluster_address(own, block)));
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(cluster_address(own, block)), "f"(value.x),
+                 "f"(value.y)
+                 : "memory");
 #endif
-    return value;
 }
 
 }  // namespace roofline::cuda::kernels
