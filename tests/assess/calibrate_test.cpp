@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "roofline/assess/expect.hpp"
 #include "roofline/io/profile_file.hpp"
 #include "roofline/predict/prepared.hpp"
 

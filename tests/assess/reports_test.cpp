@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "roofline/assess/calibrate.hpp"
+#include "roofline/assess/expect.hpp"
 #include "roofline/io/account_json.hpp"
 #include "roofline/io/calibration_file.hpp"
 #include "roofline/io/catalog.hpp"

@@ -12,6 +12,7 @@
 
 #include "places.hpp"
 #include "roofline/assess/calibrate.hpp"
+#include "roofline/assess/expect.hpp"
 #include "roofline/io/calibration_file.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/predict/execution.hpp"

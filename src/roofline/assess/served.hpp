@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "roofline/assess/calibrate.hpp"
+#include "roofline/assess/expect.hpp"
 #include "roofline/predict/setup.hpp"
 
 namespace roofline::assess {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "roofline/assess/calibrate.hpp"
+#include "roofline/assess/expect.hpp"
 #include "roofline/assess/measured.hpp"
 
 namespace roofline::assess {

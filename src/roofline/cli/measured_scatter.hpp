@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "roofline/assess/calibrate.hpp"
+#include "roofline/assess/expect.hpp"
 #include "roofline/assess/measured.hpp"
 
 namespace roofline::cli {

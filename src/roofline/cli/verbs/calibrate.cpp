@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/assess/row_groups.hpp"
 #include "roofline/assess/validate.hpp"
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/measured_files.hpp"
