@@ -154,6 +154,17 @@ TEST(AttainableRoofs, UseTheMeasuredCeilingWhereThereIsOne) {
     EXPECT_FALSE(has_measured_ceilings(exact_device()));
 }
 
+TEST(AttainableRoofs, UseACeilingOfARelativeWithoutCallingItMeasured) {
+    Device device = exact_device();
+    device.sources["relative"] = {SourceKind::assumed, "measured on a relative", "2026"};
+    device.ceilings["memory.bandwidth"] = Figure{2.0, "relative", ""};
+    EXPECT_EQ(attainable_roofs(device).seconds_per_byte[index(Level::memory)], 0.5);
+    EXPECT_FALSE(has_measured_ceilings(device));
+    device.sources["bench"] = {SourceKind::measured, "measured here", "2026"};
+    device.ceilings["matrix.bf16"] = Figure{512.0, "bench", ""};
+    EXPECT_TRUE(has_measured_ceilings(device));
+}
+
 TEST(AttainableRoofs, AreNeverAboveTheDatasheet) {
     Device device = exact_device();
     device.ceilings["memory.bandwidth"] = Figure{8.0, "bench", ""};

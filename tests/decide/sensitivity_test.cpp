@@ -41,6 +41,11 @@ TEST(Sensitivity, HasARowForEveryTypeThatWorksAndForTheCache) {
     EXPECT_EQ(cache->resource.amount, asked.setup.device.ceilings.at("cache.bandwidth").value);
 }
 
+TEST(Sensitivity, HasNoRowForABandwidthThatIsOnlyAssumed) {
+    const auto rows = rows_of(question("llama-3.1-8b", "h100-sxm"), Goal::ttft);
+    EXPECT_EQ(find_resource(rows, "cache.bandwidth"), nullptr);
+}
+
 TEST(Sensitivity, PromptsOweMostToCompute) {
     const auto rows = rows_of(question("llama-3.1-8b", "h100-sxm"), Goal::ttft);
     EXPECT_GT(find_resource(rows, "compute")->doubled, 1.4);

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "roofline/core/roof.hpp"
+#include "roofline/core/sources.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/embedded.hpp"
 #include "roofline/io/names.hpp"
@@ -402,6 +404,22 @@ TEST(BuiltinDevices, ATileIsGivenWhereAFewLargeArraysCompute) {
         EXPECT_FALSE(device.matrix_tile && device.multiprocessors) << file.name;
         EXPECT_EQ(device.matrix_tile.has_value(), device.vendor == "Google" || device.vendor == "AWS") << file.name;
     }
+}
+
+TEST(BuiltinDevices, OfOneChipHaveOneCacheAndSayWhereItWasMeasured) {
+    // Otherwise a residual add, which stays in the L2, would be slower on the one that was measured.
+    const auto h200 = builtin_device("h200-sxm");
+    ASSERT_TRUE(h200);
+    for (const char* name : {"h100-sxm", "gh200", "gh200-144gb"}) {
+        const auto device = builtin_device(name);
+        ASSERT_TRUE(device) << name;
+        EXPECT_EQ(device->multiprocessors->value, h200->multiprocessors->value) << name;
+        const Figure& cache = device->ceilings.at("cache.bandwidth");
+        EXPECT_EQ(cache.value, h200->ceilings.at("cache.bandwidth").value) << name;
+        EXPECT_TRUE(is_assumed(*device, cache)) << name;
+        EXPECT_FALSE(has_measured_ceilings(*device)) << name;
+    }
+    EXPECT_TRUE(has_measured_ceilings(*h200));
 }
 
 TEST(BuiltinDevices, NarrowerNumbersAreNeverSlowerOnTheSameEngine) {

@@ -189,6 +189,10 @@ TEST(Notes, SayWhetherCeilingsWereMeasured) {
     Scenario scenario = scenario_of(lowered(llama_3_8b()), h100(), 1, 10);
     EXPECT_THAT(predict(scenario).notes, Contains(HasSubstr("no measured ceilings")));
     EXPECT_FALSE(predict(scenario).measured_ceilings);
+    scenario.device.sources["relative"] = {SourceKind::assumed, "measured on a relative", ""};
+    scenario.device.ceilings["cache.bandwidth"] = Figure{9e12, "relative", ""};
+    EXPECT_THAT(predict(scenario).notes, Contains(HasSubstr("datasheet figures and the assumed cache.bandwidth,")));
+    EXPECT_FALSE(predict(scenario).measured_ceilings);
     scenario.device.ceilings["memory.bandwidth"] = Figure{3e12, "bench", ""};
     EXPECT_THAT(predict(scenario).notes, Not(Contains(HasSubstr("no measured ceilings"))));
     const Report report = predict(scenario);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "roofline/assess/joined_stages.hpp"
+#include "roofline/core/sources.hpp"
 
 namespace roofline::assess {
 namespace {
@@ -216,6 +217,7 @@ std::vector<NamedFigure> figures_of(const Device& device) {
     for (const auto& [path, ceiling] : device.ceilings) {
         const bool latency = path.find("latency") != std::string::npos;
         const bool bytes = path.find("bandwidth") != std::string::npos || path.find("bytes") != std::string::npos;
+        if (is_assumed(device, ceiling)) continue;  // another device's
         add("measured " + path, latency ? "s" : bytes ? "B/s" : "FLOP/s", &ceiling, !latency);
     }
     return figures;

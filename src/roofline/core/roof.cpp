@@ -1,6 +1,9 @@
 #include "roofline/core/roof.hpp"
 
+#include <algorithm>
 #include <string>
+
+#include "roofline/core/sources.hpp"
 
 namespace roofline {
 namespace {
@@ -57,7 +60,8 @@ Roofs attainable_roofs(const Device& device) {
 }
 
 bool has_measured_ceilings(const Device& device) {
-    return !device.ceilings.empty();
+    return std::any_of(device.ceilings.begin(), device.ceilings.end(),
+                       [&](const auto& ceiling) { return !is_assumed(device, ceiling.second); });
 }
 
 FlopsPerSecond roof_at(const Roofs& roofs, Engine engine, DType type, FlopsPerByte intensity) {

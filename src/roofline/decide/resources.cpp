@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "roofline/core/collective.hpp"
+#include "roofline/core/sources.hpp"
 
 namespace roofline::decide {
 namespace {
@@ -109,9 +110,10 @@ std::vector<Resource> resources_of(const Candidate& candidate, std::span<const D
         const auto& entry = device.level(level);
         if (!entry) continue;
         const std::string where(name(level));
-        // What nobody publishes may have been measured: a cache's bandwidth mostly is.
+        // What nobody publishes may have been measured: a cache's bandwidth mostly is. One that is assumed is nothing
+        // to ask for more of.
         const auto ceiling = device.ceilings.find(where + ".bandwidth");
-        if (entry->bandwidth || ceiling != device.ceilings.end()) {
+        if (entry->bandwidth || (ceiling != device.ceilings.end() && !is_assumed(device, ceiling->second))) {
             result.push_back({.kind = ResourceKind::bandwidth,
                               .name = where + ".bandwidth",
                               .title = title_of(level, *entry, true),

@@ -349,8 +349,10 @@ Report predict(const Scenario& scenario) {
                                " is not published: activations are assumed to stay on the chip");
     }
     if (!report.measured_ceilings) {
+        std::string assumed;
+        for (const auto& [path, ceiling] : scenario.device.ceilings) assumed += " and the assumed " + path;
         report.notes.push_back("no measured ceilings for " + scenario.device.name +
-                               ": attainable uses datasheet figures, operators one after another");
+                               ": attainable uses datasheet figures" + assumed + ", operators one after another");
     }
     note_calibration(prepared, report);
     note_deployment(scenario, report);

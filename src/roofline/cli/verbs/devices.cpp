@@ -9,6 +9,7 @@
 #include "roofline/cli/output.hpp"
 #include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
+#include "roofline/core/sources.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/names.hpp"
 #include "roofline/io/report_json.hpp"
@@ -160,7 +161,8 @@ render::Table figures_of(const Device& device) {
     }
     if (const std::optional<Figure>& power = device.power) add_figure(table, "power", &*power, "W", device);
     for (const auto& [path, ceiling] : device.ceilings)
-        add_figure(table, "measured " + path, &ceiling, path.ends_with("bandwidth") ? "B/s" : "FLOP/s", device);
+        add_figure(table, (is_assumed(device, ceiling) ? "assumed " : "measured ") + path, &ceiling,
+                   path.ends_with("bandwidth") ? "B/s" : "FLOP/s", device);
     return table;
 }
 
