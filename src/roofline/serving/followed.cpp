@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <deque>
+#include <limits>
 
 #include "roofline/serving/dealing.hpp"
 #include "roofline/serving/random.hpp"
@@ -33,11 +34,11 @@ constexpr std::size_t strata = 64;
 /// Requests of one kind that were admitted in the same step and have as much behind and before them.
 struct Cohort {
     std::uint64_t since = 0;
+    double holds = 0.0;  // bytes of the pool, each
     std::uint32_t kind = 0;
+    std::uint32_t count = 0;
     std::uint32_t written = 0;  // steps
     std::uint32_t left = 0;     // steps
-    std::uint32_t count = 0;
-    double holds = 0.0;  // bytes of the pool, each
 };
 
 struct Prompt {
@@ -88,6 +89,7 @@ class Follower {
             below_.push_back(sum += request.weight);
             mean_steps_ += request.weight * request.steps;
             mean_fresh_ += request.weight * request.fresh;
+            grows_ = grows_ || request.reserved_bytes <= 0.0;
         }
         fill();
     }
@@ -180,7 +182,7 @@ class Follower {
             const double holds = held(kind, written);
             if (held_ + holds + input_.kept_bytes > input_.pool_bytes) break;
             held_ += holds;
-            free_.push_back({i, kind, written, left, 1, holds});
+            free_.push_back({.since = i, .holds = holds, .kind = kind, .count = 1, .written = written, .left = left});
             ++writers_;
             ++inside_;
         }
@@ -199,11 +201,13 @@ class Follower {
     void land(Flight& flight) {
         back_.swap(flight.writers);
         std::size_t staying = 0;
-        for (Cohort& cohort : back_) {
-            ++cohort.written;
-            if (--cohort.left > 0) {
-                if (&back_[staying] != &cohort) back_[staying] = cohort;
-                ++staying;
+        for (const Cohort& cohort : back_) {
+            if (cohort.left > 1) {
+                // Copied first and changed in its new place: what has just been written in parts is slow to copy.
+                Cohort& stays = back_[staying++];
+                stays = cohort;
+                ++stays.written;
+                --stays.left;
                 continue;
             }
             writers_ -= cohort.count;
@@ -287,13 +291,15 @@ class Follower {
     /// Where nobody came, ended or was thrown out for two rounds of the steps under way, and nobody could come: the
     /// same again, until the first of them ends or the pool is full.
     void repeat() {
+        constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
         const std::size_t round = flying_.size();
         if (quiet_ < (input_.stages > 1 ? 2 * round + 1 : 1)) return;
-        double rounds = 1e9;
+        std::uint32_t least = nobody;
         for (const Flight& flight : flying_)
-            for (const Cohort& cohort : flight.writers) rounds = std::min(rounds, cohort.left - 2.0);
-        rounds = rounds_with_room(rounds);
-        if (!(rounds >= 1.0) || rounds >= 1e9) return;
+            for (const Cohort& cohort : flight.writers) least = std::min(least, cohort.left);
+        if (least == nobody) return;
+        const double rounds = rounds_with_room(least - 2.0);
+        if (!(rounds >= 1.0)) return;
         held_ += growth_in(rounds);
         const double seconds =
             round < latest_.size() && quiet_ > round ? latest(0).end - latest(round).end : latest(0).cost.latency;
@@ -368,18 +374,32 @@ class Follower {
         most = std::min(most, static_cast<std::size_t>(input_.budget / input_.step_tokens));
         std::size_t used = 0;
         Cohort part;  // of the last one, where the step has no room for all of it
-        while (used < free_.size() && taken_ < most) {
+        // Most of the time of all goes into these loops: their sums stay out of memory.
+        double held_now = held_;
+        double keys = 0.0;
+        std::size_t taken = 0;
+        const auto keys_of = [&](const Cohort& cohort) {
+            return input_.requests[cohort.kind].prompt + cohort.written * input_.tokens_a_step;
+        };
+        // Where nobody grows, all that the step has room for need only be counted.
+        for (; !grows_ && used < free_.size() && free_[used].count <= most - taken; ++used) {
+            taken += free_[used].count;
+            keys += free_[used].count * keys_of(free_[used]);
+        }
+        while (used < free_.size() && taken < most) {
             const double each = growth(free_[used], 1.0);
-            auto count = static_cast<std::uint32_t>(std::min<std::size_t>(free_[used].count, most - taken_));
-            while (count > 0 && each > 0.0 && held_ + count * each > input_.pool_bytes) {
+            auto count = static_cast<std::uint32_t>(std::min<std::size_t>(free_[used].count, most - taken));
+            while (count > 0 && each > 0.0 && held_now + count * each > input_.pool_bytes) {
+                held_ = held_now;
                 throw_out();
+                held_now = held_;
                 count = used < free_.size() ? std::min(count, free_[used].count) : 0;
             }
             if (count == 0) break;
             Cohort& cohort = free_[used];
-            held_ += count * each;
-            taken_ += count;
-            keys_ += count * (input_.requests[cohort.kind].prompt + cohort.written * input_.tokens_a_step);
+            held_now += count * each;
+            taken += count;
+            keys += count * keys_of(cohort);
             if (count < cohort.count) {
                 part = cohort;
                 part.count = count;
@@ -390,6 +410,9 @@ class Follower {
             cohort.holds += each;
             ++used;
         }
+        held_ = held_now;
+        taken_ = taken;
+        keys_ = keys;
         if (used == free_.size()) {
             flight.writers.swap(free_);
         } else {
@@ -449,7 +472,11 @@ class Follower {
                 ++writers_;
                 const double holds = held(head.kind, 1.0);
                 held_ += holds - needed;
-                add(flight.writers, {step_, head.kind, 0, std::max<std::uint32_t>(1, head.left), 1, holds});
+                add(flight.writers, {.since = step_,
+                                     .holds = holds,
+                                     .kind = head.kind,
+                                     .count = 1,
+                                     .left = std::max<std::uint32_t>(1, head.left)});
                 ++taken_;
                 keys_ += request.prompt;
                 budget -= input_.step_tokens;
@@ -459,7 +486,12 @@ class Follower {
                 if (head.again) flow_.again += before + more;
                 begun_.push_back({before + more,
                                   elsewhere ? 0.0 : request.past,
-                                  {step_, head.kind, head.written + back, head.left - back, 1, needed},
+                                  {.since = step_,
+                                   .holds = needed,
+                                   .kind = head.kind,
+                                   .count = 1,
+                                   .written = head.written + back,
+                                   .left = head.left - back},
                                   now,
                                   head.again});
                 dealing_.enter(before + more, static_cast<double>(inside_));
@@ -491,6 +523,7 @@ class Follower {
     std::vector<double> below_;
     double mean_steps_ = 0.0;
     double mean_fresh_ = 0.0;
+    bool grows_ = false;  // some request holds more of the pool as it writes
     Stages stages_;
     Dealing dealing_;
     std::deque<Flight> flying_;
@@ -523,30 +556,6 @@ class Follower {
 };
 
 }  // namespace
-
-StepCost StepTable::at(double prompt_tokens, double looked_at, double decoding, double keys) const {
-    const double place = std::max(decoding / most_decoding, 0.0) * static_cast<double>(counts - 1);
-    const std::size_t below = std::min(static_cast<std::size_t>(place), counts - 2);
-    const double more = keys - decoding * mean_context;
-    const auto beside = [&](const ByDecoding& costs) {
-        return between(costs[below], costs[below + 1], place - static_cast<double>(below));
-    };
-    const auto row = [&](std::size_t i) {
-        const Row& of = rows[i];
-        StepCost cost = beside(of.at_head);
-        if (of.far > of.near) cost = between(cost, beside(of.at_end), (looked_at - of.near) / (of.far - of.near));
-        return StepCost{cost.latency + more * of.per_key.latency, cost.interval + more * of.per_key.interval,
-                        cost.flops + more * of.per_key.flops, cost.memory_bytes + more * of.per_key.memory_bytes};
-    };
-    // No prompt at all is a case of its own: engines run such steps differently.
-    if (prompt_tokens <= 0.0 || rows.size() < 2) return row(0);
-    const auto fewer = [](const Row& of, double tokens) { return of.tokens < tokens; };
-    const auto above = std::lower_bound(rows.begin() + 1, rows.end(), prompt_tokens, fewer);
-    const auto upper = static_cast<std::size_t>(std::min(above, rows.end() - 1) - rows.begin());
-    if (upper == 1) return row(1);
-    const double share = (prompt_tokens - rows[upper - 1].tokens) / (rows[upper].tokens - rows[upper - 1].tokens);
-    return between(row(upper - 1), row(upper), share);
-}
 
 FollowedFlow follow(const FollowedInput& input, const StepTable& table, Footprint& footprint) {
     const auto rate = [](const FollowedFlow& flow) { return flow.ended / flow.interval; };
