@@ -225,7 +225,7 @@ Result<void> read_rate_table(const CsvTable& table, Measurements& into) {
     }
 
     Ready ready;
-    ServedReader served;
+    ServedReader served(into);
     for (const CsvTable::Row& row : table.rows()) {
         Refusal refusal{.file = table.file(),
                         .line = row.line,
@@ -298,6 +298,7 @@ Result<void> read_rate_table(const CsvTable& table, Measurements& into) {
         }
         into.rows.push_back(std::move(measured));
     }
+    served.finish(into);
     for (const std::string& column : table.columns()) {
         if (std::find(understood.begin(), understood.end(), column) == understood.end())
             into.notes.push_back(table.file() + ": column " + column + " is not used");

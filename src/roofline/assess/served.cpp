@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "roofline/assess/in_parallel.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/engine_file.hpp"
 #include "roofline/io/profile_file.hpp"
@@ -70,6 +71,16 @@ constexpr double beyond_steps = 1.1;
 double seconds_per_token(const Served& served, const predict::Scenario& scenario, serving::Price price) {
     const auto found = steady_state(served, scenario, price);
     return found ? 1.0 / found->flow.output_tokens : 0.0;
+}
+
+/// Sets how fast it could be; an empty string is success, anything else the reason for refusing the row.
+std::string price(Measurement& row) {
+    const auto scenario = predict::realise(row.served->setup);
+    if (!scenario) return scenario.error().text;
+    row.limit = seconds_per_token(*row.served, *scenario, serving::Price::limit);
+    if (row.limit == 0.0) return "does not fit";
+    row.attainable = std::max(row.limit, seconds_per_token(*row.served, *scenario, serving::Price::attainable));
+    return row.seconds < row.limit ? "faster than the limit" : "";
 }
 
 }  // namespace
@@ -147,8 +158,6 @@ void ServedReader::read(const CsvTable& table, const CsvTable::Row& row, Measure
     setup.memory->utilisation = 0.95;  // of what is free, as the pages of these tables say
     auto profile = io::builtin_profile("engine", *device);
     if (profile) setup.execution.profile = std::move(*profile);
-    const auto scenario = predict::realise(setup);
-    if (!scenario) return refuse(scenario.error().text);
 
     Measurement measured;
     measured.file = table.file();
@@ -161,12 +170,34 @@ void ServedReader::read(const CsvTable& table, const CsvTable::Row& row, Measure
     measured.label =
         setup.model_name + ", " + describe(spread) + ", " + whole(prompt) + " in, " + whole(output) + " out";
     measured.seconds = 1.0 / (per_device ? value * devices : value);
-    measured.limit = seconds_per_token(*served, *scenario, serving::Price::limit);
-    if (measured.limit == 0.0) return refuse("does not fit");
-    measured.attainable = std::max(measured.limit, seconds_per_token(*served, *scenario, serving::Price::attainable));
-    if (measured.seconds < measured.limit) return refuse("faster than the limit");
     measured.served = std::move(served);
     into.rows.push_back(std::move(measured));
+}
+
+void ServedReader::finish(Measurements& into) const {
+    std::vector<std::string> reasons(into.rows.size());
+    in_parallel(into.rows.size() - first_row_, [&](std::size_t i) {
+        Measurement& row = into.rows[first_row_ + i];
+        if (row.served) reasons[first_row_ + i] = price(row);
+    });
+    std::size_t kept = first_row_;
+    for (std::size_t i = first_row_; i < into.rows.size(); ++i) {
+        Measurement& row = into.rows[i];
+        if (!reasons[i].empty()) {
+            into.refused.push_back({.file = row.file,
+                                    .line = row.line,
+                                    .device = row.device->name,
+                                    .kind = row.kind,
+                                    .type = row.type,
+                                    .stage = {},
+                                    .reason = std::move(reasons[i])});
+        } else if (kept++ < i) {
+            into.rows[kept - 1] = std::move(row);
+        }
+    }
+    into.rows.resize(kept);
+    std::stable_sort(into.refused.begin() + static_cast<std::ptrdiff_t>(first_refused_), into.refused.end(),
+                     [](const Refusal& a, const Refusal& b) { return a.line < b.line; });
 }
 
 Expected expect_served(const Measurement& row, const std::shared_ptr<const predict::Calibration>& calibration) {

@@ -20,10 +20,18 @@ struct Served {
 /// Its time is that of one output token of the whole deployment: the reciprocal of the rate.
 class ServedReader {
   public:
+    /// For a table whose rows come behind those that are there.
+    explicit ServedReader(const Measurements& into)
+        : first_row_(into.rows.size()), first_refused_(into.refused.size()) {}
+
     static bool reads(const CsvTable& table, const CsvTable::Row& row);
+    /// What a row asks. How fast it could be takes longest and is found for all of them at once.
     void read(const CsvTable& table, const CsvTable::Row& row, Measurements& into);
+    void finish(Measurements& into) const;
 
   private:
+    std::size_t first_row_;
+    std::size_t first_refused_;
     std::map<std::string, std::shared_ptr<const predict::Setup>> known_;  // models by name and types
 };
 

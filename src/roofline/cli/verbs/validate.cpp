@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/assess/in_parallel.hpp"
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/measured_files.hpp"
 #include "roofline/cli/measured_scatter.hpp"
@@ -96,7 +97,9 @@ Result<Judged> judge(const Options& options) {
     }
     if (!calibration) return std::unexpected(calibration.error());
     const auto shared = std::make_shared<const predict::Calibration>(std::move(*calibration));
-    for (const assess::Measurement& row : judged.measured.rows) judged.expected.push_back(assess::expect(row, shared));
+    judged.expected.resize(judged.measured.rows.size());
+    assess::in_parallel(judged.expected.size(),
+                        [&](std::size_t i) { judged.expected[i] = assess::expect(judged.measured.rows[i], shared); });
     if (!options.calibration.empty()) {
         judged.how = "predicted with the constants of " + options.calibration;
         return judged;
