@@ -7,6 +7,7 @@
 
 #include "roofline/core/patience.hpp"
 #include "roofline/decide/transfer.hpp"
+#include "roofline/predict/stage_times.hpp"
 
 namespace roofline::decide {
 namespace {
@@ -15,16 +16,8 @@ using predict::Pace;
 using predict::Replica;
 using predict::StageKind;
 using predict::StageTime;
+using predict::times_of;
 using predict::Workload;
-
-Times times_of(const StageTime& stage) {
-    return {.limit = Seconds(stage.limit),
-            .attainable = Seconds(stage.attainable),
-            .expected = Seconds(stage.expected),
-            .expected_low = Seconds(stage.expected_low),
-            .expected_high = Seconds(stage.expected_high),
-            .measured = std::nullopt};
-}
 
 /// a x + b y, for each of the five times.
 Times blend(double a, const Times& x, double b, const Times& y) {
@@ -146,8 +139,7 @@ Result<Score> score(const Candidate& candidate) {
     result.decode_bound = report.stages.back().totals.bound;
 
     // One replica: all share the work, and devices are counted at the end.
-    Workload workload = scenario.workload;
-    workload.batch = std::ceil(workload.batch / spread.replicas);
+    const Workload workload = predict::of_one_replica(scenario);
     const double steps = workload.generate - 1.0;
     const Replica replica(scenario);
     std::vector<predict::OperatorTime> times(replica.whole().size());

@@ -8,20 +8,12 @@
 #include <set>
 
 #include "roofline/core/sort.hpp"
+#include "roofline/predict/stage_times.hpp"
 
 namespace roofline::predict {
 namespace {
 
-Times times_of(const StageTime& stage, double parts = 1.0) {
-    return {.limit = Seconds(stage.limit / parts),
-            .attainable = Seconds(stage.attainable / parts),
-            .expected = Seconds(stage.expected / parts),
-            .expected_low = Seconds(stage.expected_low / parts),
-            .expected_high = Seconds(stage.expected_high / parts),
-            .measured = std::nullopt};
-}
-
-Times times_of(const OperatorTime& time, const Choice& choice) {
+Times operator_times(const OperatorTime& time, const Choice& choice) {
     return {.limit = Seconds(time.limit),
             .attainable = Seconds(time.attainable),
             .expected = Seconds(time.expected),
@@ -73,13 +65,6 @@ std::vector<GroupShare> share_out(const std::vector<Record>& records, const Roof
     return result;
 }
 
-/// What one replica is given: replicas share the sequences.
-Workload of_one_replica(const Scenario& scenario) {
-    Workload workload = scenario.workload;
-    workload.batch = std::ceil(workload.batch / scenario.deployment.replicas);
-    return workload;
-}
-
 Pace pace_of(StageKind kind) {
     return kind == StageKind::prefill ? Pace::alone : Pace::steady;
 }
@@ -116,7 +101,7 @@ StageReport report_stage(const Scenario& scenario, const Replica& replica, Stage
         record.work.at(Level::peer) = Bytes(times[i].peer_bytes);
         record.work.at(Level::network) = Bytes(times[i].network_bytes);
         record.work.at(Level::host) = Bytes(times[i].host_bytes);
-        record.times = times_of(times[i], prepared.manner(i).choice(step.front().phase));
+        record.times = operator_times(times[i], prepared.manner(i).choice(step.front().phase));
         report.records.push_back(std::move(record));
         report.details.push_back(times[i]);
         report.operators.push_back(i);
