@@ -128,6 +128,16 @@ TEST(Reports, WhatEachBackendTookBecomesKernelsAndSteps) {
     EXPECT_EQ(measured.rows[0].step->profile, "bench");
 }
 
+TEST(Reports, AStepOfFewerLayersIsNoStepOfTheModel) {
+    // `bench --layers 31`: just fast enough to pass for a good step of all 32. Its operators are what they are.
+    Account cut = account("llama-3.1-8b");
+    for (Record& each : cut.stages[0].records) each.count = 31.0;
+    const Measurements measured = read(with_backends(cut));
+    ASSERT_EQ(measured.refused.size(), 2U);
+    EXPECT_EQ(measured.refused[0].reason, "a step of fewer layers than the model has");
+    EXPECT_EQ(measured.rows.size(), 4U);
+}
+
 TEST(Reports, WithoutBackendsTheRecordsThemselvesCount) {
     Account traced = account("llama-3.1-8b");
     traced.verb = "analyze";

@@ -222,8 +222,21 @@ class Reader {
             {row.file, row.line, row.device->name, row.kind, row.type, row.stage, "faster than the limit"});
     }
 
+    /// `bench --layers` runs a part of the model: its operators are those of the whole, its step is not.
+    bool was_cut(const Stage& stage, const model::Lowered& lowered) const {
+        if (account_.verb != "bench") return false;
+        return std::ranges::any_of(stage.told->records, [&](const Record& record) {
+            const auto same = std::ranges::find(lowered.operators, record.name, &model::Operator::name);
+            return same != lowered.operators.end() && record.count < same->count;
+        });
+    }
+
     void take_step(const Stage& stage, const Timed& timed, const std::shared_ptr<const model::Lowered>& lowered,
                    const model::Step& step, const predict::StageTime& priced) {
+        if (was_cut(stage, *lowered)) {
+            refuse(stage, timed, "a step of fewer layers than the model has");
+            return;
+        }
         Measurement row = start(stage, timed);
         row.kind = timed.launch == "eager" ? "step_eager" : "step";
         row.stage = stage.phase;
