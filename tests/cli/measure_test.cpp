@@ -70,7 +70,8 @@ TEST(Measure, WrongOptionsAreRefusedBeforeAnythingIsMeasured) {
     expect_refused({"measure", "--threads", "0"}, "--threads");
     expect_refused({"measure", "--threads", "60000"}, "the processors this process may use");
     expect_refused({"measure", "--device", "tpu"}, "--device: found \"tpu\", expected cpu or cuda:N");
-    expect_refused({"measure", "--seconds", "5"}, "--seconds");
+    expect_refused({"measure", "--seconds", "5h"}, "--seconds");
+    expect_refused({"measure", "--seconds", "0"}, "--seconds");
     expect_refused(quickly({"--only", "fp32", "--format", "json"}), "needs memory.read");
 }
 

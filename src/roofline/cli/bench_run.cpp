@@ -14,6 +14,7 @@
 #include "roofline/cli/interrupted.hpp"
 #include "roofline/cli/load.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/cli/seconds.hpp"
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/names.hpp"
 #include "roofline/measure/cpu_device.hpp"
@@ -322,7 +323,11 @@ Result<predict::Setup> setup_on(ask::ScenarioOptions asked, const Device& device
     setup->device = device;
     setup->execution = std::move(*execution);
     // Cut here and not in the config, where every family has a name of its own for it.
-    if (layers && setup->architecture && *layers < static_cast<double>(setup->architecture->layers.size())) {
+    if (layers && setup->architecture) {
+        const std::size_t whole = setup->architecture->layers.size();
+        if (*layers > static_cast<double>(whole))
+            return fail(fmt::format("--layers: found \"{:g}\", expected at most the {} of {}", *layers, whole,
+                                    setup->model_name));
         auto cut = std::make_shared<model::Architecture>(*setup->architecture);
         cut->layers.resize(static_cast<std::size_t>(*layers));
         setup->architecture = std::move(cut);
@@ -335,7 +340,12 @@ Result<Run> run_bench(const BenchOptions& options) {
     Run run;
     Place place;
     place.pace.stopped = interrupted;
-    place.pace.budget.seconds = options.seconds > 0.0 ? options.seconds : options.quick ? 0.05 : 0.3;
+    place.pace.budget.seconds = options.quick ? 0.05 : 0.3;
+    if (!options.seconds.empty()) {
+        const auto seconds = parse_seconds("--seconds", options.seconds, 0.001, 60.0);
+        if (!seconds) return std::unexpected(seconds.error());
+        place.pace.budget.seconds = *seconds;
+    }
     const bool cuda = options.device.starts_with("cuda");
     if (!cuda && options.device != "cpu")
         return fail(fmt::format("--device: found \"{}\", expected cpu or cuda:0", options.device));
@@ -360,6 +370,7 @@ Result<Run> run_bench(const BenchOptions& options) {
         if (!number) return std::unexpected(number.error());
         layers = *number;
     }
+    const std::string cut = layers ? fmt::format(", {:g} layer{},", *layers, *layers > 1.0 ? "s" : "") : "";
     // Everything that was typed is read before anything is run.
     for (const std::string& type : types) {
         for (const std::string& batch : *batches) {
@@ -405,7 +416,7 @@ Result<Run> run_bench(const BenchOptions& options) {
                 run.stages.push_back(std::move(stage));
             }
             run.account.model = scenario->model_name;
-            run.account.title = fmt::format("{} on {}", scenario->model_name, place.title);
+            run.account.title = fmt::format("{}{} on {}", scenario->model_name, cut, place.title);
         }
     }
     if (const auto why = nothing_ran(run.stages)) {

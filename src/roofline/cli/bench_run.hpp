@@ -27,7 +27,7 @@ struct BenchOptions {
     std::vector<std::string> plugins;
     std::string layers;
     int threads = 0;  // 0: every processor this process may use
-    double seconds = 0.0;
+    std::string seconds;
     bool quick = false;
     // A real engine instead of kernels.
     std::string engine;

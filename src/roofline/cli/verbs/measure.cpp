@@ -12,6 +12,7 @@
 #include "roofline/cli/output.hpp"
 #include "roofline/cli/plot_options.hpp"
 #include "roofline/cli/program.hpp"
+#include "roofline/cli/seconds.hpp"
 #include "roofline/io/names.hpp"
 #include "roofline/io/report_json.hpp"
 #include "roofline/measure/cpu_device.hpp"
@@ -154,7 +155,7 @@ Result<measure::Measured> measured_cpu(const Options& options) {
     asked.quick = options.quick;
     asked.seconds = options.quick ? 5.0 : 20.0;
     if (!options.seconds.empty()) {
-        const auto seconds = parse_duration("--seconds", options.seconds);
+        const auto seconds = parse_seconds("--seconds", options.seconds, 0.001, 3600.0);
         if (!seconds) return std::unexpected(seconds.error());
         asked.seconds = *seconds;
     }
