@@ -78,5 +78,14 @@ TEST(Transcripts, ExplainMixtralOnAnH200) {
     compare("explain", {"predict", "mixtral-8x7b", "h200-sxm", "--batch", "8", "--explain"}, 60);
 }
 
+TEST(Transcripts, ANameBehindDevicesOrModelsShowsThatOne) {
+    for (const auto& [verb, name] : {std::pair{"devices", "h100-sxm"}, std::pair{"models", "llama-3.1-8b"}}) {
+        const Answer shown = run({verb, "show", name});
+        EXPECT_EQ(shown.exit_code, 0) << shown.err;
+        EXPECT_EQ(run({verb, name}).out, shown.out);
+        EXPECT_EQ(run({verb, name, "--format", "csv"}).exit_code, 2);
+    }
+}
+
 }  // namespace
 }  // namespace roofline::cli::testing

@@ -185,8 +185,10 @@ Result<Device> load_device(const std::string& typed) {
     if (typed == "this") {
         const std::string path = own_profile_path();
         if (!exists(path)) {
-            return std::unexpected(
-                Problem{fmt::format("this machine has no saved profile yet ({} is not there)", path), true});
+            return std::unexpected(Problem{
+                fmt::format("this machine has no saved profile yet ({} is not there): `roofline measure` makes one",
+                            path),
+                true});
         }
         const auto text = read_text(path);
         if (!text) return std::unexpected(text.error());

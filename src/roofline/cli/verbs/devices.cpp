@@ -192,6 +192,7 @@ std::string describe(const Device& device, bool markdown) {
 }
 
 Result<int> show(const Options& options, const std::string& command) {
+    if (options.output.format == "csv") return fail("--format csv: lists all devices, and takes no name");
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto device = load_device(options.name);
     if (!device) return std::unexpected(device.error());
@@ -217,7 +218,8 @@ Result<int> show(const Options& options, const std::string& command) {
 void devices_verb(Program& program) {
     auto options = std::make_shared<Options>();
     CLI::App* verb =
-        program.app.add_subcommand("devices", "Known machines; `devices show NAME` for every figure with its source");
+        program.app.add_subcommand("devices", "Known machines; `devices NAME` for every figure with its source");
+    verb->add_option("name", options->name, "Only this one, as `show` does")->type_name("DEVICE");
     verb->add_option("--vendor", options->vendor, "Only this vendor's");
     options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
     options->plot.add_to(*verb);
@@ -227,7 +229,8 @@ void devices_verb(Program& program) {
     options->plot.add_to(*one);
     verb->callback([&program, options, one] {
         program.action = [&program, options, one] {
-            return one->parsed() ? show(*options, program.command) : list(*options, program.command);
+            const bool named = one->parsed() || !options->name.empty();
+            return named ? show(*options, program.command) : list(*options, program.command);
         };
     });
 }

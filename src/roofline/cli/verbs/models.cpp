@@ -207,6 +207,7 @@ render::Table stack_of(const model::Architecture& architecture) {
 }
 
 Result<int> show(const Options& options, const std::string& command) {
+    if (options.output.format == "csv") return fail("--format csv: lists all models, and takes no name");
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
     const auto model = load_model(options.name);
     if (!model) return std::unexpected(model.error());
@@ -274,7 +275,8 @@ void models_verb(Program& program) {
     auto options = std::make_shared<Options>();
     CLI::App* verb = program.app.add_subcommand(
         "models",
-        "Known models; `models show MODEL` for what one is made of, `models synth MODEL` for a GGUF of its shapes");
+        "Known models; `models MODEL` for what one is made of, `models synth MODEL` for a GGUF of its shapes");
+    verb->add_option("name", options->name, "Only this one, as `show` does")->type_name("MODEL");
     options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
     options->plot.add_to(*verb);
     CLI::App* one = verb->add_subcommand("show", "Counts, sizes and layers of one model");
@@ -292,9 +294,9 @@ void models_verb(Program& program) {
     random->add_option("--dtype", options->synth_dtype, "f16, q8_0 or q4_0")->capture_default_str()->type_name("TYPE");
     verb->callback([&program, options, one, random] {
         program.action = [&program, options, one, random] {
-            return one->parsed()      ? show(*options, program.command)
-                   : random->parsed() ? synth(*options)
-                                      : list(*options, program.command);
+            if (random->parsed()) return synth(*options);
+            const bool named = one->parsed() || !options->name.empty();
+            return named ? show(*options, program.command) : list(*options, program.command);
         };
     });
 }
