@@ -65,6 +65,7 @@ TEST(Measure, OnlyOneFigureIsShownAndNotKept) {
 }
 
 TEST(Measure, WrongOptionsAreRefusedBeforeAnythingIsMeasured) {
+    expect_refused({"measure", "--only", "l2,l9"}, "found \"l9\"");
     expect_refused({"measure", "--only", "l9"},
                    "--only: found \"l9\", expected clock, l1, l2, l3, memory, vector or matrix");
     expect_refused({"measure", "--threads", "0"}, "--threads");

@@ -144,11 +144,12 @@ TEST(MeasureCpu, GivesEveryFigureAndADeviceThatReadsBack) {
 
 TEST(MeasureCpu, OnlyWhatWasAskedForIsMeasured) {
     CpuOptions options = in_small();
-    options.only = "fp32";
+    options.only = {"fp32", "vector.fp64"};
     const auto measured = measure_cpu(options);
     ASSERT_TRUE(measured) << measured.error().text;
-    ASSERT_EQ(measured->found.size(), 1U);
-    EXPECT_EQ(measured->found[0].name, "vector.fp32");
+    ASSERT_EQ(measured->found.size(), 2U);
+    EXPECT_EQ(measured->found[0].name, "vector.fp64");
+    EXPECT_EQ(measured->found[1].name, "vector.fp32");
     EXPECT_EQ(measured->device.bandwidth(Level::memory), nullptr);
 }
 
@@ -162,7 +163,7 @@ TEST(MeasureCpu, AskedToStopItGivesNothing) {
 
 TEST(MeasureCpu, ProgressIsTold) {
     CpuOptions options = in_small();
-    options.only = "clock";
+    options.only = {"clock"};
     int told = 0;
     options.progress = [&](std::string_view) { ++told; };
     ASSERT_TRUE(measure_cpu(options));

@@ -17,12 +17,12 @@ namespace roofline::measure {
 
 struct CpuOptions {
     double seconds = 20.0;
-    bool quick = false;          // caches by reading alone
-    std::size_t threads = 0;     // zero: as many as this process may use
-    std::string only;            // "memory", "memory.read", "vector.fp32", "fp32": nothing else; empty: all
-    std::size_t most_bytes = 0;  // of each array; zero: chosen by the machine's memory and caches
-    std::string date;            // for the sources of the figures
-    std::function<bool()> stop;  // asked between windows
+    bool quick = false;             // caches by reading alone
+    std::size_t threads = 0;        // zero: as many as this process may use
+    std::vector<std::string> only;  // "memory", "memory.read", "vector.fp32", "fp32": nothing else; empty: all
+    std::size_t most_bytes = 0;     // of each array; zero: chosen by the machine's memory and caches
+    std::string date;               // for the sources of the figures
+    std::function<bool()> stop;     // asked between windows
     Progress progress;
 };
 

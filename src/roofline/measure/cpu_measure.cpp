@@ -66,8 +66,8 @@ class Measurement {
         if (stopped()) return fail("stopped");
         make_plan(memory_wanted);
         if (plan_.trials.empty())
-            return std::unexpected(
-                Problem{fmt::format("{}: this machine has nothing to measure it with", options_.only), true});
+            return std::unexpected(Problem{
+                fmt::format("{}: this machine has nothing to measure it with", fmt::join(options_.only, ", ")), true});
         Rounds rounds;
         rounds.budget_s = std::max(0.1 * options_.seconds, options_.seconds - (clock_.seconds() - start));
         rounds.fewest = options_.quick ? 3 : 5;
@@ -83,7 +83,10 @@ class Measurement {
   private:
     bool stopped() const { return options_.stop && options_.stop(); }
     void note(std::string text) { notes_.push_back(std::move(text)); }
-    bool wanted(std::string_view figure) const { return named_by(figure, options_.only); }
+    bool wanted(std::string_view figure) const {
+        const auto names_it = [&](const std::string& only) { return named_by(figure, only); };
+        return options_.only.empty() || std::ranges::any_of(options_.only, names_it);
+    }
 
     bool wants_memory() const {
         for (const std::string& name : cpu_figure_names()) {

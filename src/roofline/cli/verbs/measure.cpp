@@ -29,7 +29,7 @@ struct Options {
     OutputOptions output;
     PlotOptions plot;
     std::string device = "cpu";
-    std::string only;
+    std::vector<std::string> only;
     std::string threads;
     std::string seconds;
     bool quick = false;
@@ -169,14 +169,14 @@ Result<measure::Measured> measured_cpu(const Options& options) {
                                     asked.threads, there));
         }
     }
-    if (!options.only.empty()) {
+    for (const std::string& only : options.only) {
         const auto names = measure::cpu_figure_names();
-        const bool any = std::any_of(names.begin(), names.end(),
-                                     [&](const std::string& name) { return measure::named_by(name, options.only); });
-        if (!any) {
-            const std::string near = io::suggestion(options.only, names);
+        const bool any =
+            std::ranges::any_of(names, [&](const std::string& name) { return measure::named_by(name, only); });
+        if (!any || only.empty()) {
+            const std::string near = io::suggestion(only, names);
             return fail(fmt::format("--only: found \"{}\", expected clock, l1, l2, l3, memory, vector or matrix{}",
-                                    options.only,
+                                    io::printable(only),
                                     near.empty() ? ", or one of their figures such as memory.read" : near));
         }
     }
@@ -195,7 +195,10 @@ Result<measure::Measured> measured_cuda(const Options& options, int index) {
     measure::CudaOptions asked;
     asked.index = index;
     asked.quick = options.quick;
-    asked.only = measure::cuda_figures_named(options.only);
+    for (const std::string& only : options.only) {
+        const auto figures = measure::cuda_figures_named(only);
+        asked.only.insert(asked.only.end(), figures.begin(), figures.end());
+    }
     asked.date = now_iso().substr(0, 10);
     const ProgressLine line;
     asked.progress = [&line](std::string_view text) { line.show(text); };
@@ -228,7 +231,7 @@ Result<int> run(const Options& options, const std::string& command) {
             return fail(
                 fmt::format("--only {}: a device file or a roofline needs memory.read, which was left out; "
                             "--format table or md shows the rest",
-                            options.only));
+                            fmt::join(options.only, ",")));
         }
     }
     const Shown shown{command, [&] { return whole ? Drawing{.accounts = {account_of(measured->device)}} : Drawing{}; },
@@ -267,8 +270,10 @@ void measure_verb(Program& program) {
     verb->add_option("--threads", options->threads, "Threads, instead of all processors this process may use")
         ->type_name("N");
     verb->add_option("--only", options->only,
-                     "One figure or one kind: memory.read, l2, vector, fp32, copy; not kept as `this`")
-        ->type_name("NAME");
+                     "Figures or kinds of them: memory.read, l2, vector, fp32, copy; not kept as `this`")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("LIST");
     verb->add_flag("!--no-keep", options->keep, "Do not keep the profile as `this`");
     options->output.add_to(*verb, {"table", "md", "json", "html"});
     options->plot.add_to(*verb);
