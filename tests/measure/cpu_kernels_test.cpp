@@ -26,7 +26,7 @@ struct Buffer {
 
 std::string described(const MemoryKernel& kernel) {
     return std::string(kernel.set) + " " + std::string(name(kernel.motion)) + " " + std::to_string(kernel.streams) +
-           (kernel.streaming ? " past the caches" : "");
+           (kernel.streaming ? " past the caches" : "") + (kernel.asking ? " asking ahead" : "");
 }
 
 TEST(CpuKernels, EveryArithmeticLoopOfThisMachineCountsRight) {

@@ -84,6 +84,7 @@ std::string variant_of(const MemoryKernel& kernel) {
     std::string text(kernel.set);
     if (kernel.streams > 1) text += fmt::format(", {} streams", kernel.streams);
     if (kernel.streaming) text += ", past the caches";
+    if (kernel.asking) text += ", asking ahead";
     return text;
 }
 

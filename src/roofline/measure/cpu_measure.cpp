@@ -278,7 +278,7 @@ class Measurement {
             // One width is enough here, but not every instruction set has every variant.
             const bool has_wider = std::any_of(kernels.begin(), kernels.end(), [&](const MemoryKernel& other) {
                 return other.width > kernel.width && other.motion == kernel.motion && other.streams == kernel.streams &&
-                       other.streaming == kernel.streaming;
+                       other.streaming == kernel.streaming && other.asking == kernel.asking;
             });
             const std::string figure = fmt::format("memory.{}", name(kernel.motion));
             if (has_wider || !wanted(figure)) continue;
