@@ -64,6 +64,11 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                 auto operands = make_operands(product(m, n, k, type), 0, *threads);
                 ASSERT_TRUE(operands);
                 Activations activations;
+                if (type == DType::int4 && kernels->int4_tiles) {
+                    auto tiles = operands->weights[0].in_tiles(*threads);
+                    ASSERT_TRUE(tiles);
+                    operands->weights[0] = std::move(*tiles);
+                }
                 ProductCall call{
                     .m = m, .n = n, .k = k, .weights = operands->weights[0].view(), .y = operands->y.data()};
                 activations.prepare(operands->x.data(), call, *kernels, *threads);
@@ -113,6 +118,27 @@ TEST(Products, PlacesThatReadSideBySideDoNotCrowdInOnePartOfACache) {
         });
         for (const int count : times) EXPECT_GE(count, 1) << last;
     }
+}
+
+TEST(Products, Int4TilesHoldTheSameWeights) {
+    const auto threads = team(2);
+    // A tile that is not full; an even and an odd number of groups.
+    for (const std::int64_t k : {256, 384}) {
+        const auto rows = WeightMatrix::random(7, k, DType::int4, 3, *threads);
+        ASSERT_TRUE(rows);
+        const auto tiles = rows->in_tiles(*threads);
+        ASSERT_TRUE(tiles);
+        for (std::int64_t row = 0; row < 7; ++row) {
+            for (std::int64_t column = 0; column < k; ++column)
+                EXPECT_EQ(tiles->at(row, column), rows->at(row, column)) << row << " " << column;
+        }
+    }
+    // Row 6 is the third of the second tile; column 70 lies in run 2, the second four of its sixteen; a tile has 4 x
+    // 384 / 2 bytes and a line, 4 x 3 scales and, three groups being two pairs, 4 x 2 bytes of zero points.
+    const Int4Tiles lie(384);
+    EXPECT_EQ(lie.value_place(6, 70), 768 + 64 + 2 * 64 + 16 + 2 * 4 + 2);
+    EXPECT_EQ(lie.scale_place(6, 2), 12 + 2 * 4 + 2);
+    EXPECT_EQ(lie.zero_place(6, 2), 8 + 4 + 2);
 }
 
 TEST(Products, ARowThatWasNeverWrittenIsFound) {

@@ -161,6 +161,40 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, DType 
     return matrix;
 }
 
+Result<WeightMatrix> WeightMatrix::in_tiles(Threads& threads) const {
+    const Int4Tiles lie(k_);
+    const std::int64_t tiles = (n_ + int4_tile_rows - 1) / int4_tile_rows;
+    const std::int64_t scales_at = aligned(tiles * lie.values);
+    const std::int64_t zeros_at = scales_at + aligned(tiles * lie.scales * 2);
+    // Kernels look at the pair of zero points behind the last one before they know that it was the last.
+    auto memory = Memory::reserve(zeros_at + tiles * lie.zeros + int4_tile_rows);
+    if (!memory) return std::unexpected(memory.error());
+    WeightMatrix matrix;
+    matrix.n_ = n_;
+    matrix.k_ = k_;
+    matrix.memory_ = std::move(*memory);
+    auto* values = reinterpret_cast<std::uint8_t*>(matrix.memory_.data());
+    auto* scales = reinterpret_cast<Bf16*>(values + scales_at);
+    std::uint8_t* zeros = values + zeros_at;
+    const auto* from = static_cast<const std::uint8_t*>(view_.values);
+    const std::int64_t groups = k_ / int4_group;
+    threads.ranges(tiles, 16, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first * int4_tile_rows; row < std::min(n_, last * int4_tile_rows); ++row) {
+            for (std::int64_t column = 0; column < k_; column += column % 16 == 15 ? 17 : 1)
+                values[lie.value_place(row, column)] = from[row * k_ / 2 + column / 32 * 16 + column % 16];
+            for (std::int64_t group = 0; group < groups; ++group) {
+                const std::int64_t place = row * groups + group;
+                scales[lie.scale_place(row, group)] = view_.group_scales[place];
+                const int zero = (view_.group_zeros[place / 2] >> (place % 2 * 4)) & 15;
+                std::uint8_t& both = zeros[lie.zero_place(row, group)];
+                both = static_cast<std::uint8_t>(group % 2 == 0 ? zero : both | zero << 4);
+            }
+        }
+    });
+    matrix.view_ = {.type = DType::int4, .values = values, .group_scales = scales, .group_zeros = zeros, .tiles = true};
+    return matrix;
+}
+
 double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
     const std::int64_t place = row * k_ + column;
     switch (view_.type) {
@@ -171,11 +205,16 @@ double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
         case DType::int8:
             return static_cast<double>(static_cast<const std::int8_t*>(view_.values)[place]) * view_.row_scales[row];
         default: {
-            const std::int64_t run = column / 32;
-            const auto* bytes = static_cast<const std::uint8_t*>(view_.values) + row * k_ / 2 + run * 16 + column % 16;
-            const int q = column % 32 < 16 ? *bytes & 15 : *bytes >> 4;
-            const std::int64_t group = row * (k_ / int4_group) + column / int4_group;
-            return (static_cast<double>(q) - view_.group_zero(group)) * view_.group_scale(group);
+            const auto* bytes = static_cast<const std::uint8_t*>(view_.values);
+            const Int4Tiles lie(k_);
+            const std::uint8_t both =
+                bytes[view_.tiles ? lie.value_place(row, column) : row * k_ / 2 + column / 32 * 16 + column % 16];
+            const int q = column % 32 < 16 ? both & 15 : both >> 4;
+            const std::int64_t group = column / int4_group;
+            const std::int64_t in_row = row * (k_ / int4_group) + group;
+            const std::int64_t scale = view_.tiles ? lie.scale_place(row, group) : in_row;
+            const std::int64_t zero = view_.tiles ? 2 * lie.zero_place(row, group) + group % 2 : in_row;
+            return (static_cast<double>(q) - view_.group_zero(zero)) * view_.group_scale(scale);
         }
     }
 }
@@ -196,7 +235,7 @@ void Activations::prepare(const float* x, ProductCall& call, const ProductKernel
         scales_.resize(size(count / run));
         sums_.resize(size(count / run));
         auto* narrow = reinterpret_cast<std::int8_t*>(narrow_.data());
-        if (weights == DType::int4 && call.m == 1 && kernels.whole_bytes)
+        if (weights == DType::int4 && call.m == 1 && kernels.int4_tiles)
             narrow_for_whole_bytes(x, narrow, scales_.data(), sums_.data(), count, threads);
         else
             narrow_to_int8(x, narrow, scales_.data(), sums_.data(), count, run, threads);

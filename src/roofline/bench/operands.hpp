@@ -42,6 +42,8 @@ class WeightMatrix {
   public:
     static Result<WeightMatrix> random(std::int64_t n, std::int64_t k, DType type, std::uint64_t seed,
                                        Threads& threads);
+    /// The same weights in tiles (products.hpp); int4 only.
+    Result<WeightMatrix> in_tiles(Threads& threads) const;
     Weights view() const { return view_; }
     static std::int64_t bytes(std::int64_t n, std::int64_t k, DType type);
     /// As fp64, whatever the type.

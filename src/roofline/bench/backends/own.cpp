@@ -21,9 +21,16 @@ class OwnKernel final : public Kernel {
         best_.resize(static_cast<std::size_t>(task.kind == TaskKind::sampling ? task.rows : 0));
     }
 
-    /// A cache in tiles is written before anything is timed, as an engine's own would be.
+    /// Weights and a cache in tiles are written before anything is timed, as an engine's own would be.
     Result<void> lay_out() {
         const Task& task = operands_.task;
+        if (task.kind == TaskKind::product && task.weights == DType::int4 && products_.int4_tiles) {
+            for (const WeightMatrix& matrix : operands_.weights) {
+                auto laid = matrix.in_tiles(threads_);
+                if (!laid) return std::unexpected(laid.error());
+                weights_.push_back(std::move(*laid));
+            }
+        }
         layout_ = best_attention().layout(task.kv);
         room_ = kv_room(layout_, task.context);
         if (layout_ == KvLayout::rows) return {};
@@ -51,8 +58,8 @@ class OwnKernel final : public Kernel {
         switch (task.kind) {
             case TaskKind::product: {
                 // Narrowing and packing x is part of it: a step has to do it too.
-                ProductCall call{
-                    .m = task.m, .n = task.n, .k = task.k, .weights = operands_.weights[copy].view(), .y = y};
+                const auto& matrices = weights_.empty() ? operands_.weights : weights_;
+                ProductCall call{.m = task.m, .n = task.n, .k = task.k, .weights = matrices[copy].view(), .y = y};
                 activations_.prepare(x, call, products_, threads_);
                 const auto function = products_.of(task.weights);
                 threads_.ranges(task.n, 64,
@@ -136,7 +143,8 @@ class OwnKernel final : public Kernel {
     AttentionScratch scratch_;
     KvLayout layout_ = KvLayout::rows;
     std::int64_t room_ = 0;
-    std::vector<Memory> keys_;  // in tiles; none where the kernels take rows
+    std::vector<WeightMatrix> weights_;  // in tiles; none where the kernels take rows
+    std::vector<Memory> keys_;           // likewise
     std::vector<Memory> values_;
     QkvRows rows_;
     std::vector<float> turns_;

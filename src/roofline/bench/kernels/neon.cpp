@@ -137,6 +137,7 @@ void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last
 template <int column_pairs>
 void panels_int4(const ProductCall& call, std::int64_t first, std::int64_t last) {
     const std::int64_t groups = call.k / int4_group;
+    const Int4Tiles lie(call.k);
     const auto* packed = static_cast<const char*>(call.packed);
     constexpr int columns = 2 * column_pairs;
     for (std::int64_t n = first; n < last; n += 8) {
@@ -146,18 +147,23 @@ void panels_int4(const ProductCall& call, std::int64_t first, std::int64_t last)
             const char* rows[8];
             float scales[8];
             float zeros[8];
-            for (std::int64_t i = 0; i < 8; ++i) {
-                const std::int64_t row = std::min(n + i, last - 1);
+            for (std::int64_t tile = 0; tile < 8; tile += int4_tile_rows) {
+                const std::int64_t row = std::min(n + tile, (last - 1) / int4_tile_rows * int4_tile_rows);
                 const auto* from =
-                    static_cast<const std::uint8_t*>(call.weights.values) + row * call.k / 2 + group * int4_group / 2;
+                    static_cast<const std::uint8_t*>(call.weights.values) + lie.value_place(row, group * int4_group);
                 for (int run = 0; run < 4; ++run) {
-                    const uint8x16_t both = vld1q_u8(from + run * 16);
-                    vst1q_u8(bytes[i] + run * 32, vandq_u8(both, vdupq_n_u8(15)));
-                    vst1q_u8(bytes[i] + run * 32 + 16, vshrq_n_u8(both, 4));
+                    const uint32x4x4_t each = vld4q_u32(reinterpret_cast<const std::uint32_t*>(from + run * 64));
+                    for (int i = 0; i < 4; ++i) {
+                        const uint8x16_t both = vreinterpretq_u8_u32(each.val[i]);
+                        vst1q_u8(bytes[tile + i] + run * 32, vandq_u8(both, vdupq_n_u8(15)));
+                        vst1q_u8(bytes[tile + i] + run * 32 + 16, vshrq_n_u8(both, 4));
+                    }
                 }
-                rows[i] = reinterpret_cast<const char*>(bytes[i]);
-                scales[i] = call.weights.group_scale(row * groups + group);
-                zeros[i] = call.weights.group_zero(row * groups + group);
+                for (std::int64_t i = 0; i < int4_tile_rows; ++i) {
+                    rows[tile + i] = reinterpret_cast<const char*>(bytes[tile + i]);
+                    scales[tile + i] = call.weights.group_scale(lie.scale_place(row + i, group));
+                    zeros[tile + i] = call.weights.group_zero(2 * lie.zero_place(row + i, group) + group % 2);
+                }
             }
             for (std::int64_t panel = 0; panel < call.m; panel += panel_rows) {
                 const char* values = packed + panel * call.k + group * int4_group * panel_rows;

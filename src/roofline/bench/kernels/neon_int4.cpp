@@ -1,18 +1,23 @@
-// One row of x against int4 weights, eight rows of W side by side.
+// One row of x against int4 weights in tiles of four rows (products.hpp), four tiles side by side.
 //
-// The budget on a Neoverse-V1: a core reads 36 GB/s at 2.6 GHz, 14 bytes a cycle, so a group of 64 bytes, a scale and a
-// zero point (66.5 bytes) of eight rows may take 38 cycles, and four vector instructions start in each: 152. Taking
-// half bytes apart costs 4 for every 16 bytes (mask, shift, two products), 128 for the group, and another 40 for sums,
-// scales and zero points. So bytes are multiplied whole (narrow_for_whole_bytes): 16 l is the byte shifted left, l +
-// 16 h the byte itself: 3 for every 16 bytes, 96 for the group. With what belongs to the group they are 120, and take
-// 32 cycles for the products and 9 for the rest, on data in the caches.
+// The budget on a Neoverse-V1: a core reads 45 GB/s at 2.6 GHz, 17 bytes a cycle, so a group of 64 bytes, a scale and a
+// zero point (66.5 bytes) of eight rows may take 31 cycles, and four vector instructions start in each: 123. Taking
+// half bytes apart costs 4 for every 16 bytes (mask, shift, two products), 128 for the group. So bytes are multiplied
+// whole (narrow_for_whole_bytes): 16 l is the byte shifted left, l + 16 h the byte itself: 3 for every 16 bytes, 96 for
+// the group. Sums of a tile's rows lie in the lanes of a vector, and so do their scales and zero points: nothing is
+// added up across lanes, and all that belongs to the group takes another 18.
 //
-// Products come in the order in which they are written here, each right after the load of its weights: an operand that
-// was written long ago comes from the register file, which feeds two instructions a cycle, not four.
+// The order of instructions is the kernel. What belongs to a group is spread over the products of the next one, and
+// its zero points, times the sum of x, are where the products of the group begin: so no product waits. Each follows the
+// load of its weights: an operand that was written long ago comes from the register file, which feeds two instructions
+// a cycle, not four. What comes 6 KiB on is asked for into the third-level cache, as in neon_vector.cpp, and what comes
+// 1 KiB on into the first: four places are read 16 bytes at a time here.
 #include "roofline/bench/kernels/neon_vector.hpp"
 
 #if defined(__aarch64__) && defined(__linux__)
+#include <algorithm>
 #include <arm_neon.h>
+#include <vector>
 
 #include "roofline/bench/kernels/side_by_side.hpp"
 
@@ -21,175 +26,145 @@
 namespace roofline::bench::neon {
 namespace {
 
-constexpr int runs = 8;
-constexpr std::int64_t at_once = 8;            // groups whose sums are kept before scales and zero points come in
+constexpr int tiles = 4;                       // side by side
 constexpr std::int64_t way_bytes = 16 * 1024;  // of a first-level cache of 64 KiB in four ways
-constexpr std::int64_t factors_ahead = 32;     // groups: a line of scales
-using Rows = std::int64_t[runs];
 
-// A step: 16 bytes of each of the eight rows, v0 to v7, against L in v12 and H in v13; sums in v16 to v23. Two of the
-// rows ask for what comes eight lines on: in four steps, each has moved on by a line.
-#define LOAD(row, at) "ldr q" #row ", [%[w" #row "], #" #at "]\n"
-#define AHEAD(row) "prfm pldl1keep, [%[w" #row "], #512]\n"
-#define WHOLE(row, sum, low) "usdot v" #sum ".4s, v" #row ".16b, v13.16b\n shl v" #low ".16b, v" #row ".16b, #4\n"
-#define LOW(low, sum) "usdot v" #sum ".4s, v" #low ".16b, v12.16b\n"
-#define STEP(at, x_at, one, other)                                                                                    \
-    "ldp q12, q13, [%[x], #" #x_at "]\n" LOAD(0, at) LOAD(1, at) LOAD(2, at) WHOLE(0, 16, 24) LOAD(3, at)             \
-        WHOLE(1, 17, 25) AHEAD(one) LOAD(4, at) WHOLE(2, 18, 26) LOAD(5, at) WHOLE(3, 19, 27) LOW(24, 16) LOAD(6, at) \
-            WHOLE(4, 20, 24) LOW(25, 17) LOAD(7, at) WHOLE(5, 21, 25) LOW(26, 18) AHEAD(other) WHOLE(6, 22, 26)       \
-                LOW(27, 19) WHOLE(7, 23, 27) LOW(24, 20) LOW(25, 21) LOW(26, 22) LOW(27, 23)
-
-/// The next `count` groups of eight rows against those of x: sums[group][row].
-inline __attribute__((always_inline)) void multiply_groups(const std::uint8_t* (&w)[runs], const std::int8_t*& x,
-                                                           std::int64_t count, std::int32_t* sums) {
-    asm volatile(
-        "1:\n"
-        "movi v16.2d, #0\n movi v17.2d, #0\n movi v18.2d, #0\n movi v19.2d, #0\n"
-        "movi v20.2d, #0\n movi v21.2d, #0\n movi v22.2d, #0\n movi v23.2d, #0\n"
-        "prfm pldl1keep, [%[x], #512]\n prfm pldl1keep, [%[x], #576]\n"
-        STEP(0, 0, 0, 1) STEP(16, 32, 2, 3) STEP(32, 64, 4, 5) STEP(48, 96, 6, 7)
-        "add %[w0], %[w0], #64\n add %[w1], %[w1], #64\n add %[w2], %[w2], #64\n add %[w3], %[w3], #64\n"
-        "add %[w4], %[w4], #64\n add %[w5], %[w5], #64\n add %[w6], %[w6], #64\n add %[w7], %[w7], #64\n"
-        "add %[x], %[x], #128\n"
-        "addp v16.4s, v16.4s, v17.4s\n addp v17.4s, v18.4s, v19.4s\n"
-        "addp v18.4s, v20.4s, v21.4s\n addp v19.4s, v22.4s, v23.4s\n"
-        "addp v16.4s, v16.4s, v17.4s\n addp v17.4s, v18.4s, v19.4s\n"
-        "stp q16, q17, [%[sums]], #32\n subs %[count], %[count], #1\n b.ne 1b\n"
-        : [w0] "+r"(w[0]), [w1] "+r"(w[1]), [w2] "+r"(w[2]), [w3] "+r"(w[3]), [w4] "+r"(w[4]), [w5] "+r"(w[5]),
-          [w6] "+r"(w[6]), [w7] "+r"(w[7]), [x] "+r"(x), [count] "+r"(count), [sums] "+r"(sums)
-        :
-        : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v12", "v13", "v16", "v17", "v18", "v19", "v20", "v21", "v22",
-          "v23", "v24", "v25", "v26", "v27", "cc", "memory");
-}
-#undef LOAD
-#undef AHEAD
-#undef WHOLE
-#undef LOW
-#undef STEP
-
-/// Scales and zero points of eight groups of four rows. Scales half turned from rows of groups to groups of rows, while
-/// they are still narrow: those of rows 0 and 2, and of 1 and 3. Zero points of even and of odd groups apart, a word of
-/// four to a row.
-struct EightGroups {
-    uint16x8_t even_rows[2];
-    uint16x8_t odd_rows[2];
-    uint8x16_t zeros[2];
+/// What a group needs of x: the scale of the group before it, which is worked into the totals meanwhile, and the sum of
+/// the one after it, less than nothing, for which zero points are multiplied. One before the first and one after the
+/// last frame them.
+struct Factors {
+    float scale_before;
+    std::int32_t sum_after;
 };
 
-inline __attribute__((always_inline)) EightGroups load_eight(const Weights& weights, const std::int64_t* rows,
-                                                             std::int64_t groups, std::int64_t begin) {
-    uint16x8_t scales[4];
-    uint32x2_t nibbles[4];
-    for (int i = 0; i < 4; ++i) {
-        const std::int64_t place = rows[i] * groups + begin;
-        scales[i] = vld1q_u16(weights.group_scales + place);
-        std::uint32_t word;
-        __builtin_memcpy(&word, weights.group_zeros + place / 2, sizeof word);
-        nibbles[i] = vset_lane_u32(word, vdup_n_u32(0), 0);
-        __builtin_prefetch(weights.group_scales + place + factors_ahead);
-        __builtin_prefetch(weights.group_zeros + place / 2 + factors_ahead);
+const std::vector<Factors>& factors_of(const ProductCall& call, std::int64_t groups) {
+    static thread_local std::vector<Factors> factors;
+    factors.assign(static_cast<std::size_t>(groups + 2), {});
+    for (std::int64_t group = 0; group < groups; ++group) {
+        factors[static_cast<std::size_t>(group)].sum_after = -static_cast<std::int32_t>(call.x_sums[group]);
+        factors[static_cast<std::size_t>(group + 2)].scale_before = call.x_scales[group];
     }
-    const uint8x16_t both =
-        vreinterpretq_u8_u32(vcombine_u32(vzip1_u32(nibbles[0], nibbles[1]), vzip1_u32(nibbles[2], nibbles[3])));
-    return {{vzip1q_u16(scales[0], scales[2]), vzip2q_u16(scales[0], scales[2])},
-            {vzip1q_u16(scales[1], scales[3]), vzip2q_u16(scales[1], scales[3])},
-            {vandq_u8(both, vdupq_n_u8(15)), vshrq_n_u8(both, 4)}};
+    return factors;
 }
 
-constexpr std::uint8_t none = 255;
-/// From a word of four bytes to a row: byte `i` of each.
-constexpr std::uint8_t byte_of_words[4][16] = {
-    {0, none, none, none, 4, none, none, none, 8, none, none, none, 12, none, none, none},
-    {1, none, none, none, 5, none, none, none, 9, none, none, none, 13, none, none, none},
-    {2, none, none, none, 6, none, none, none, 10, none, none, none, 14, none, none, none},
-    {3, none, none, none, 7, none, none, none, 11, none, none, none, 15, none, none, none}};
+// v20 and v21: L and H of 16 + 16 numbers of x. v22 to v25: weights, v26 to v29: the same shifted. H is multiplied into
+// v0 to v3 or v16 to v19, whichever begin at the zero points, L into v4 to v7. v8 to v11: totals, v12 to v15: what the
+// group before has given. v30: its factors, v31: from four bytes to four words.
+// clang-format off: a line is a step
+#define WHOLE(tile, sum, w, low, at, lane)                                                \
+    "ldr q" #w ", [%[w" #tile "], #" #at " + 16 * " #lane "]\n"                           \
+    "usdot v" #sum ".4s, v" #w ".16b, v21.4b[" #lane "]\n"                                \
+    "shl v" #low ".16b, v" #w ".16b, #4\n"
+#define LOW(sum, low, lane) "usdot v" #sum ".4s, v" #low ".16b, v20.4b[" #lane "]\n"
+#define AHEAD(tile, at)                                                                   \
+    "prfm pldl3keep, [%[w" #tile "], #" #at " + 6144]\n"                                  \
+    "prfm pldl1keep, [%[w" #tile "], #" #at " + 1024]\n"
+#define LANE(a, b, c, d, at, lane, more)                                                  \
+    WHOLE(0, a, 22, 26, at, lane) WHOLE(1, b, 23, 27, at, lane) AHEAD(lane, at)           \
+    LOW(4, 26, lane) WHOLE(2, c, 24, 28, at, lane) LOW(5, 27, lane) more                  \
+    WHOLE(3, d, 25, 29, at, lane) LOW(6, 28, lane) LOW(7, 29, lane)
+// A line of each tile: four lanes of x, and a step of something else for each of the four tiles.
+#define LINE(a, b, c, d, at, x_at, more_0, more_1, more_2, more_3)                        \
+    "ldp q20, q21, [%[x], #" #x_at "]\n"                                                  \
+    LANE(a, b, c, d, at, 0, more_0) LANE(a, b, c, d, at, 1, more_1)                       \
+    LANE(a, b, c, d, at, 2, more_2) LANE(a, b, c, d, at, 3, more_3)
+// Dots and scales become floats; they go into the total.
+#define WIDEN(tile, dots, scales)                                                         \
+    "ldr d" #scales ", [%[s" #tile "], %[before]]\n"                                      \
+    "scvtf v" #dots ".4s, v" #dots ".4s\n shll v" #scales ".4s, v" #scales ".4h, #16\n"
+#define SCALE(total, dots, scales)                                                        \
+    "fmul v" #scales ".4s, v" #scales ".4s, v30.s[0]\n"                                   \
+    "fmla v" #total ".4s, v" #dots ".4s, v" #scales ".4s\n"
+// Zero points of a group, and where its products begin.
+#define BOTH_ZEROS(tile, sum)                                                             \
+    "ldr s" #sum ", [%[z" #tile "], %[pair]]\n tbl v" #sum ".16b, {v" #sum ".16b}, v31.16b\n"
+#define EVEN_ZEROS(tile, sum) BOTH_ZEROS(tile, sum) "bic v" #sum ".4s, #0xf0\n"
+#define ODD_ZEROS(tile, sum) BOTH_ZEROS(tile, sum) "ushr v" #sum ".4s, v" #sum ".4s, #4\n"
+#define BEGIN(sum) "mul v" #sum ".4s, v" #sum ".4s, v30.s[1]\n"
+#define GROUP(a, b, c, d, e, f, g, h, ZEROS)                                                                    \
+    "ldr d30, [%[factors]], #8\n movi v4.2d, #0\n movi v5.2d, #0\n movi v6.2d, #0\n movi v7.2d, #0\n"           \
+    LINE(a, b, c, d, 0, 0, WIDEN(0, 12, e), WIDEN(1, 13, f), WIDEN(2, 14, g), WIDEN(3, 15, h))                  \
+    LINE(a, b, c, d, 64, 32, SCALE(8, 12, e), SCALE(9, 13, f), SCALE(10, 14, g), SCALE(11, 15, h))              \
+    LINE(a, b, c, d, 128, 64, ZEROS(0, e), ZEROS(1, f), ZEROS(2, g), ZEROS(3, h))                               \
+    LINE(a, b, c, d, 192, 96, BEGIN(e), BEGIN(f), BEGIN(g), BEGIN(h))                                           \
+    "add v12.4s, v" #a ".4s, v4.4s\n add v13.4s, v" #b ".4s, v5.4s\n"                                           \
+    "add v14.4s, v" #c ".4s, v6.4s\n add v15.4s, v" #d ".4s, v7.4s\n"                                           \
+    "add %[w0], %[w0], #256\n add %[w1], %[w1], #256\n add %[w2], %[w2], #256\n add %[w3], %[w3], #256\n"       \
+    "add %[x], %[x], #128\n mov %[before], %[now]\n add %[now], %[now], #8\n subs %[count], %[count], #1\n"
+// clang-format on
 
-/// Four totals to every four rows, so that no addition waits for the one before.
-using Totals = float32x4_t[2][4];
-
-/// Adds group `lane` of four groups, from what it has given and its narrow scales.
-template <int lane>
-inline __attribute__((always_inline)) void add_group(const std::int32_t* sums, uint32x4_t wide_scales, int32x4_t zeros,
-                                                     float32x4_t x_scales, int32x4_t x_sums, float32x4_t& total) {
-    const int32x4_t dots = vmlsq_laneq_s32(vld1q_s32(sums), zeros, x_sums, lane);
-    const float32x4_t scales = vmulq_laneq_f32(vreinterpretq_f32_u32(wide_scales), x_scales, lane);
-    total = vfmaq_f32(total, vcvtq_f32_s32(dots), scales);
+/// Four tiles, all groups: what their rows give.
+struct FourTiles {
+    const std::uint8_t* values[tiles];
+    const Bf16* scales[tiles];
+    const std::uint8_t* zeros[tiles];
+};
+inline void multiply(FourTiles& four, const std::int8_t* x, const Factors* factors, std::int64_t count,
+                     float (&given)[tiles * int4_tile_rows]) {
+    constexpr std::uint8_t none = 255;
+    alignas(16) static constexpr std::uint8_t words[16] = {0, none, none, none, 1, none, none, none,
+                                                           2, none, none, none, 3, none, none, none};
+    std::int64_t before = 0;  // bytes of scales behind us, the first group again while there is none before
+    std::int64_t now = 0;
+    std::int64_t pair = 0;  // bytes of zero points
+    asm volatile(
+        "ldr q31, [%[words]]\n ldr d30, [%[factors]], #8\n"
+        "movi v8.2d, #0\n movi v9.2d, #0\n movi v10.2d, #0\n movi v11.2d, #0\n"
+        "movi v12.2d, #0\n movi v13.2d, #0\n movi v14.2d, #0\n movi v15.2d, #0\n"
+        EVEN_ZEROS(0, 0) EVEN_ZEROS(1, 1) EVEN_ZEROS(2, 2) EVEN_ZEROS(3, 3) BEGIN(0) BEGIN(1) BEGIN(2) BEGIN(3)
+        "1:\n"
+        GROUP(0, 1, 2, 3, 16, 17, 18, 19, ODD_ZEROS) "add %[pair], %[pair], #4\n b.eq 2f\n"
+        GROUP(16, 17, 18, 19, 0, 1, 2, 3, EVEN_ZEROS) "b.ne 1b\n"
+        "2:\n ldr d30, [%[factors]]\n"
+        WIDEN(0, 12, 0) WIDEN(1, 13, 1) WIDEN(2, 14, 2) WIDEN(3, 15, 3)
+        SCALE(8, 12, 0) SCALE(9, 13, 1) SCALE(10, 14, 2) SCALE(11, 15, 3)
+        "stp q8, q9, [%[given]]\n stp q10, q11, [%[given], #32]\n"
+        : [w0] "+r"(four.values[0]), [w1] "+r"(four.values[1]), [w2] "+r"(four.values[2]), [w3] "+r"(four.values[3]),
+          [x] "+r"(x), [factors] "+r"(factors), [before] "+r"(before), [now] "+r"(now), [pair] "+r"(pair),
+          [count] "+r"(count)
+        : [s0] "r"(four.scales[0]), [s1] "r"(four.scales[1]), [s2] "r"(four.scales[2]), [s3] "r"(four.scales[3]),
+          [z0] "r"(four.zeros[0]), [z1] "r"(four.zeros[1]), [z2] "r"(four.zeros[2]), [z3] "r"(four.zeros[3]),
+          [words] "r"(words), [given] "r"(given)
+        : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16",
+          "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc",
+          "memory");
 }
-
-/// Adds what eight groups have given, `sums` as multiply_groups leaves them, to the totals of the rows.
-inline __attribute__((always_inline)) void add_eight(const ProductCall& call, const Rows& rows, std::int64_t groups,
-                                                     std::int64_t begin, const std::int32_t* sums, Totals& totals) {
-    const EightGroups fours[2] = {load_eight(call.weights, rows, groups, begin),
-                                  load_eight(call.weights, rows + 4, groups, begin)};
-#pragma GCC unroll 2
-    for (int half = 0; half < 2; ++half) {
-        const float32x4_t x_scales = vld1q_f32(call.x_scales + begin + 4 * half);
-        const int32x4_t x_sums = vcvtq_s32_f32(vld1q_f32(call.x_sums + begin + 4 * half));
-        const uint8x16_t picks[2] = {vld1q_u8(byte_of_words[2 * half]), vld1q_u8(byte_of_words[2 * half + 1])};
-#pragma GCC unroll 2
-        for (int four = 0; four < 2; ++four) {
-            const EightGroups& factors = fours[four];
-            const uint16x8_t first = vzip1q_u16(factors.even_rows[half], factors.odd_rows[half]);
-            const uint16x8_t second = vzip2q_u16(factors.even_rows[half], factors.odd_rows[half]);
-            const std::int32_t* from = sums + 4 * half * runs + 4 * four;
-            const auto zeros = [&](int group) {
-                return vreinterpretq_s32_u8(vqtbl1q_u8(factors.zeros[group % 2], picks[group / 2]));
-            };
-            auto& total = totals[four];
-            add_group<0>(from, vshll_n_u16(vget_low_u16(first), 16), zeros(0), x_scales, x_sums, total[0]);
-            add_group<1>(from + runs, vshll_high_n_u16(first, 16), zeros(1), x_scales, x_sums, total[1]);
-            add_group<2>(from + 2 * runs, vshll_n_u16(vget_low_u16(second), 16), zeros(2), x_scales, x_sums, total[2]);
-            add_group<3>(from + 3 * runs, vshll_high_n_u16(second, 16), zeros(3), x_scales, x_sums, total[3]);
-        }
-    }
-}
-
-/// The same for fewer groups, and where rows begin in the middle of a byte of zero points. Never inlined: it would take
-/// registers from the loop that counts.
-__attribute__((noinline)) void add_some(const ProductCall& call, const Rows& rows, std::int64_t groups,
-                                        std::int64_t begin, std::int64_t count, const std::int32_t* sums,
-                                        float (&rest)[runs]) {
-    for (std::int64_t group = begin; group < begin + count; ++group) {
-        for (int i = 0; i < runs; ++i) {
-            const std::int64_t place = rows[i] * groups + group;
-            const float dot = static_cast<float>(*sums++) - call.weights.group_zero(place) * call.x_sums[group];
-            rest[i] += dot * call.weights.group_scale(place) * call.x_scales[group];
-        }
-    }
-}
+#undef WHOLE
+#undef LOW
+#undef AHEAD
+#undef LANE
+#undef LINE
+#undef WIDEN
+#undef SCALE
+#undef BOTH_ZEROS
+#undef EVEN_ZEROS
+#undef ODD_ZEROS
+#undef BEGIN
+#undef GROUP
 
 }  // namespace
 
 void vector_int4(const ProductCall& call, std::int64_t first, std::int64_t last) {
     if (first >= last) return;
     const std::int64_t groups = call.k / int4_group;
-    const std::int64_t row_bytes = call.k / 2;
-    const auto* weights = static_cast<const std::uint8_t*>(call.weights.values);
-    const std::int64_t stretch = spread_stretch((last - first) / runs, row_bytes, runs, way_bytes);
-    side_by_side<runs>(first, last, stretch, [&](const Rows& rows) {
-        const std::uint8_t* w[runs];
-        for (int i = 0; i < runs; ++i) w[i] = weights + rows[i] * row_bytes;
-        const auto* x = static_cast<const std::int8_t*>(call.x);
-        Totals totals;
-        for (auto& four : totals) {
-            for (auto& total : four) total = vdupq_n_f32(0.0F);
+    const Int4Tiles lie(call.k);
+    const std::vector<Factors>& factors = factors_of(call, groups);
+    const auto* values = static_cast<const std::uint8_t*>(call.weights.values);
+    const std::int64_t begin = first / int4_tile_rows;
+    const std::int64_t end = (last + int4_tile_rows - 1) / int4_tile_rows;
+    const std::int64_t stretch = spread_stretch((end - begin) / tiles, lie.values, tiles, way_bytes);
+    side_by_side<tiles>(begin, end, stretch, [&](const std::int64_t(&at)[tiles]) {
+        FourTiles four;
+        for (int i = 0; i < tiles; ++i) {
+            four.values[i] = values + at[i] * lie.values;
+            four.scales[i] = call.weights.group_scales + at[i] * lie.scales;
+            four.zeros[i] = call.weights.group_zeros + at[i] * lie.zeros;
         }
-        float rest[runs] = {};
-        for (std::int64_t begin = 0; begin < groups; begin += at_once) {
-            const std::int64_t count = std::min(groups - begin, at_once);
-            alignas(64) std::int32_t sums[at_once * runs];
-            multiply_groups(w, x, count, sums);
-            if (count == at_once && groups % 2 == 0)
-                add_eight(call, rows, groups, begin, sums, totals);
-            else
-                add_some(call, rows, groups, begin, count, sums, rest);
-        }
-        for (int four = 0; four < 2; ++four) {
-            const auto& parts = totals[four];
-            const float32x4_t total = vaddq_f32(vaddq_f32(parts[0], parts[1]), vaddq_f32(parts[2], parts[3]));
-            float each[4];
-            vst1q_f32(each, vaddq_f32(total, vld1q_f32(rest + 4 * four)));
-            for (int i = 0; i < 4; ++i) call.y[rows[4 * four + i]] = each[i];
+        float given[tiles * int4_tile_rows];
+        multiply(four, static_cast<const std::int8_t*>(call.x), factors.data(), groups, given);
+        for (int i = 0; i < tiles; ++i) {
+            const std::int64_t row = at[i] * int4_tile_rows;
+            std::copy_n(given + i * int4_tile_rows, std::min(int4_tile_rows, last - row), call.y + row);
         }
     });
 }

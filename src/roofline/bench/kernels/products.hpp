@@ -1,5 +1,6 @@
-// Our own matrix products on a CPU: y[m, n] = x[m, k] W[n, k]^T with W row by row as it lies in a checkpoint. One set
-// of functions for each instruction set; the best that this processor has is chosen when the program runs.
+// Our own matrix products on a CPU: y[m, n] = x[m, k] W[n, k]^T with W row by row as it lies in a checkpoint, but for
+// int4 where a set of kernels asks for tiles. One set of functions for each instruction set; the best that this
+// processor has is chosen when the program runs.
 //
 // How weights lie in memory:
 //   fp32, bf16  plain rows
@@ -7,6 +8,10 @@
 //   int4        groups of 128 along k, each 64 bytes: byte i of a run of 16 holds weight i in its low and weight i + 16
 //               in its high half; w = (q - zero) * scale, with a bf16 scale and a 4-bit zero point for each group.
 //               x is rounded to int8 with a scale for each group too, as llama.cpp does it
+//   int4 in tiles of four rows (the last filled up with zeros): the same bytes in the order
+//                 values  [n / 4][k / 32][4][4 rows][4 of the run's 16]
+//                 scales  [n / 4][k / 128][4 rows]
+//                 zeros   [n / 4][pair of groups][4 rows], the even group in the low half
 #pragma once
 
 #include <cstdint>
@@ -17,6 +22,7 @@
 namespace roofline::bench {
 
 inline constexpr std::int64_t int4_group = 128;
+inline constexpr std::int64_t int4_tile_rows = 4;
 /// Rows of x that are packed together for the kernels that multiply several at once.
 inline constexpr std::int64_t panel_rows = 8;
 
@@ -26,10 +32,38 @@ struct Weights {
     const float* row_scales = nullptr;          // int8
     const Bf16* group_scales = nullptr;         // int4: n x k / 128
     const std::uint8_t* group_zeros = nullptr;  // int4: two to a byte, the low half first
+    bool tiles = false;                         // int4
 
     float group_scale(std::int64_t group) const { return from_bf16(group_scales[group]); }
     float group_zero(std::int64_t group) const {
         return static_cast<float>((group_zeros[group / 2] >> (group % 2 * 4)) & 15);
+    }
+};
+
+/// How far tiles of int4 are apart.
+struct Int4Tiles {
+    std::int64_t
+        values;  // bytes, a line of 64 between tiles among them: at powers of two they would share places in L1
+    std::int64_t scales;
+    std::int64_t zeros;  // bytes
+
+    explicit Int4Tiles(std::int64_t k)
+        : values(int4_tile_rows * k / 2 + 64),
+          scales(int4_tile_rows * (k / int4_group)),
+          zeros(int4_tile_rows * ((k / int4_group + 1) / 2)) {}
+
+    /// The byte with columns c and c + 16 (c % 32 < 16) of a row.
+    std::int64_t value_place(std::int64_t row, std::int64_t column) const {
+        const std::int64_t inside = column % 16;
+        return row / int4_tile_rows * values + column / 32 * 64 + inside / 4 * 16 + row % int4_tile_rows * 4 +
+               inside % 4;
+    }
+    std::int64_t scale_place(std::int64_t row, std::int64_t group) const {
+        return row / int4_tile_rows * scales + group * int4_tile_rows + row % int4_tile_rows;
+    }
+    /// The byte with the zero points of a group and its neighbour.
+    std::int64_t zero_place(std::int64_t row, std::int64_t group) const {
+        return row / int4_tile_rows * zeros + group / 2 * int4_tile_rows + row % int4_tile_rows;
     }
 };
 
@@ -53,8 +87,8 @@ struct ProductKernels {
     Function bf16;
     Function int8;
     Function int4;
-    bool packs;                // with m > 1 all but fp32 read x in panels
-    bool whole_bytes = false;  // with m = 1 int4 reads x as narrow_for_whole_bytes leaves it
+    bool packs;               // with m > 1 all but fp32 read x in panels
+    bool int4_tiles = false;  // int4 lies in tiles, and with m = 1 reads x as narrow_for_whole_bytes leaves it
 
     Function of(DType type) const {
         switch (type) {
