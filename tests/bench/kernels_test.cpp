@@ -191,6 +191,11 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
                                                           {2, 1, 45, 4},
                                                           {1, 1, 700, 8},
                                                           {1, 1, 130, 7},
+                                                          {2, 1, 45, 1},
+                                                          {1, 1, 1, 2},
+                                                          {1, 1, 300, 2},
+                                                          {1, 1, 6, 1},
+                                                          {1, 70, 150, 2},
                                                           {1, 5, 5, 1},
                                                           {2, 37, 37, 3},
                                                           {1, 70, 150, 5}}) {
@@ -200,7 +205,7 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
                 ASSERT_TRUE(operands);
                 const Task& task = operands->task;
                 AttentionScratch scratch;
-                const KvLayout layout = kernels->layout(kv);
+                const KvLayout layout = kernels->layout(kv, group);
                 const std::int64_t room = kv_room(layout, context);
                 std::vector<Bf16> keys(static_cast<std::size_t>(batch * task.kv_heads * room * task.head_dim));
                 std::vector<Bf16> values(keys.size());
@@ -236,21 +241,25 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
     }
 }
 
-TEST(Attention, TilesHoldEveryElementOfWhole64sOfPositionsOnce) {
-    for (const auto place : {key_place, value_place}) {
-        std::vector<int> times(128 * 32, 0);
-        for (std::int64_t position = 0; position < 128; ++position) {
-            for (std::int64_t i = 0; i < 32; ++i)
-                ++times[static_cast<std::size_t>(place(KvLayout::tiles, position, i, 32))];
+TEST(Attention, TilesHoldEveryElementOfWholeTilesOfPositionsOnce) {
+    for (const KvLayout layout : {KvLayout::tiles, KvLayout::short_tiles}) {
+        for (const auto place : {key_place, value_place}) {
+            std::vector<int> times(128 * 32, 0);
+            for (std::int64_t position = 0; position < 128; ++position) {
+                for (std::int64_t i = 0; i < 32; ++i) ++times[static_cast<std::size_t>(place(layout, position, i, 32))];
+            }
+            EXPECT_EQ(times, std::vector<int>(times.size(), 1));
         }
-        EXPECT_EQ(times, std::vector<int>(times.size(), 1));
     }
     // Position 75 is the 4th of its eight (4 pairs of 2 x 8 elements to every 8 dimensions): 72 x 32 + 13 / 8 x 64 +
     // pair 1 x 16 + the second four of eight x 8 + the second of the pair x 4 + 1.
     EXPECT_EQ(key_place(KvLayout::tiles, 75, 13, 32), 72 * 32 + 64 + 16 + 8 + 4 + 1);
     // The 12th of its 64: strip 0 of 16 columns, tile 11 / 4 = 2 of 64 elements, column 13 x 4, position 3 of the four.
     EXPECT_EQ(value_place(KvLayout::tiles, 75, 13, 32), 64 * 32 + 2 * 64 + 13 * 4 + 3);
+    // Of its 32 the 12th too: strips are half as long, so that column 20 begins 8 tiles on and not 16.
+    EXPECT_EQ(value_place(KvLayout::short_tiles, 75, 20, 32), 64 * 32 + (8 + 2) * 64 + 4 * 4 + 3);
     EXPECT_EQ(kv_room(KvLayout::tiles, 65), 128);
+    EXPECT_EQ(kv_room(KvLayout::short_tiles, 65), 96);
     EXPECT_EQ(kv_room(KvLayout::rows, 65), 65);
 }
 

@@ -17,6 +17,10 @@ std::size_t size(std::int64_t count) {
     return static_cast<std::size_t>(count);
 }
 
+KvLayout layout_of(const ModelShape& shape) {
+    return best_attention().layout(shape.kv, shape.query_heads / shape.kv_heads);
+}
+
 struct Layer {
     WeightMatrix qkv;
     WeightMatrix out;
@@ -29,7 +33,7 @@ struct Layer {
 class Model final : public CpuModel {
   public:
     Model(const ModelShape& shape, const StepWork& largest, Threads& threads)
-        : shape_(shape), capacity_(kv_room(best_attention().layout(shape.kv), largest.context)), threads_(threads) {}
+        : shape_(shape), capacity_(kv_room(layout_of(shape), largest.context)), threads_(threads) {}
 
     Result<void> build(const StepWork& largest, std::int64_t distinct) {
         const std::int64_t d = shape_.head_dim;
@@ -105,8 +109,8 @@ class Model final : public CpuModel {
             if (shape_.bias) add_bias(rows, fused.width());
             if (shape_.qk_norm) norm_heads(rows, fused);
             rotary(qkv_.data(), turns_.data(), fused, threads_);
-            kv_write(qkv_.data(), layer.keys.data(), layer.values.data(), capacity_, shape_.kv,
-                     best_attention().layout(shape_.kv), fused, threads_);
+            kv_write(qkv_.data(), layer.keys.data(), layer.values.data(), capacity_, shape_.kv, layout_of(shape_),
+                     fused, threads_);
             take_queries(qkv_.data(), queries_.data(), fused, threads_);
             attend({.batch = work.batch,
                     .tokens = work.tokens,

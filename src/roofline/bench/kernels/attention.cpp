@@ -31,7 +31,7 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
     threads.run(heads * splits, [&](std::int64_t item, int) {
         const std::int64_t head = item / splits;
         const std::int64_t split = item % splits;
-        // Whole tiles, so that no piece has to skip a part of one.
+        // Whole tiles, the short ones too, so that no piece has to skip a part of one.
         const auto begin_of = [&](std::int64_t piece_at) {
             return piece_at == splits ? call.context
                                       : call.context * piece_at / splits / tile_positions * tile_positions;
@@ -142,7 +142,8 @@ void lay_values(const Bf16* rows, Bf16* to, KvLayout layout, std::int64_t heads,
 void attend(const AttentionCall& call, const AttentionKernels& kernels, Threads& threads, AttentionScratch& scratch) {
     const bool one = call.tokens == 1;
     if (call.kv == DType::bf16) {
-        one ? decode<Bf16>(call, kernels.bf16, threads, scratch) : prefill<Bf16>(call, kernels.bf16, threads);
+        const auto piece = kernels.has_own_for(call.query_heads / call.kv_heads) ? kernels.bf16_of_two : kernels.bf16;
+        one ? decode<Bf16>(call, piece, threads, scratch) : prefill<Bf16>(call, piece, threads);
     } else {
         one ? decode<float>(call, kernels.fp32, threads, scratch) : prefill<float>(call, kernels.fp32, threads);
     }

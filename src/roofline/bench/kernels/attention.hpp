@@ -19,9 +19,14 @@ namespace roofline::bench {
 ///   and nothing is skipped. Keys as [position / 8][i / 8][4 pairs of positions][i / 4 % 2][2 positions][4], values as
 ///   [position / 64][i / 16][position / 4 % 16][16][4 positions]. Heads have room for whole 64s of positions, and what
 ///   lies beyond the last one is a number.
-enum class KvLayout { rows, tiles };
+/// short_tiles: the same with 32s of positions instead of 64s.
+enum class KvLayout { rows, tiles, short_tiles };
 inline constexpr std::int64_t tile_positions = 64;
+inline constexpr std::int64_t short_tile_positions = 32;
 
+inline std::int64_t positions_of(KvLayout layout) {
+    return layout == KvLayout::rows ? 1 : layout == KvLayout::tiles ? tile_positions : short_tile_positions;
+}
 inline std::int64_t key_place(KvLayout layout, std::int64_t position, std::int64_t i, std::int64_t head_dim) {
     if (layout == KvLayout::rows) return position * head_dim + i;
     const std::int64_t inside = position % 8;
@@ -29,12 +34,14 @@ inline std::int64_t key_place(KvLayout layout, std::int64_t position, std::int64
 }
 inline std::int64_t value_place(KvLayout layout, std::int64_t position, std::int64_t i, std::int64_t head_dim) {
     if (layout == KvLayout::rows) return position * head_dim + i;
-    const std::int64_t inside = position % tile_positions;
-    return (position - inside) * head_dim + (i / 16 * 16 + inside / 4) * 64 + i % 16 * 4 + inside % 4;
+    const std::int64_t tile = positions_of(layout);
+    const std::int64_t inside = position % tile;
+    return (position - inside) * head_dim + (i / 16 * (tile / 4) + inside / 4) * 64 + i % 16 * 4 + inside % 4;
 }
 /// Entries that a head needs room for.
 inline std::int64_t kv_room(KvLayout layout, std::int64_t positions) {
-    return layout == KvLayout::rows ? positions : (positions + tile_positions - 1) / tile_positions * tile_positions;
+    const std::int64_t tile = positions_of(layout);
+    return (positions + tile - 1) / tile * tile;
 }
 
 struct AttentionCall {
@@ -69,8 +76,13 @@ struct AttentionKernels {
     Piece<Bf16> bf16;
     Piece<float> fp32;
     KvLayout bf16_layout = KvLayout::rows;
+    Piece<Bf16> bf16_of_two = nullptr;  // where a KV head has one or two queries: over short tiles
 
-    KvLayout layout(DType kv) const { return kv == DType::bf16 ? bf16_layout : KvLayout::rows; }
+    bool has_own_for(std::int64_t queries_to_a_head) const { return bf16_of_two != nullptr && queries_to_a_head <= 2; }
+    KvLayout layout(DType kv, std::int64_t queries_to_a_head) const {
+        if (kv != DType::bf16) return KvLayout::rows;
+        return has_own_for(queries_to_a_head) ? KvLayout::short_tiles : bf16_layout;
+    }
 };
 
 const AttentionKernels& portable_attention();

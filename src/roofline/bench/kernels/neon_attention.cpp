@@ -1,6 +1,6 @@
 // Attention for AArch64 with the bf16 instructions: scores and weighted values both as products of small matrices
-// (BFMMLA: 2 x 4 by 4 x 2), four or eight queries at a time, over a cache in tiles (attention.hpp), so that what is
-// loaded can be multiplied as it is. A cache in fp32 goes the way it goes anywhere (attention_lanes.inc).
+// (BFMMLA: 2 x 4 by 4 x 2), two, four or eight queries at a time, over a cache in tiles (attention.hpp), so that what
+// is loaded can be multiplied as it is. A cache in fp32 goes the way it goes anywhere (attention_lanes.inc).
 //
 // On a Neoverse-V1 a core reads up to 14 bytes a cycle: 37 cycles for a position of 128 + 128 elements. On data in the
 // first-level cache, keys take 12 cycles of four queries (21 of eight), values 12, weights 6. The loops are written out
@@ -90,6 +90,41 @@ inline void score_eight(const Bf16* queries, const Bf16* keys, std::int64_t head
           "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "cc", "memory");
 }
 
+/// Eight keys against one pair of queries. Four products of each pair of keys are under way, one for every four
+/// dimensions of 16.
+inline void score_eight_by_two(const Bf16* queries, const Bf16* keys, std::int64_t head_dim, float* line) {
+    std::int64_t steps = head_dim / 16;
+#define KEYS(at, one, two, even, odd, query, next)                                                  \
+    "ldp q" #even ", q" #odd ", [%[keys], #" #at "]\n bfmmla v" #one ".4s, v" #even ".8h, v" #query \
+    ".8h\n bfmmla v" #two ".4s, v" #odd ".8h, v" #next ".8h\n"
+    asm volatile(
+        "movi v0.4s, #0\n movi v1.4s, #0\n movi v2.4s, #0\n movi v3.4s, #0\n"
+        "movi v4.4s, #0\n movi v5.4s, #0\n movi v6.4s, #0\n movi v7.4s, #0\n"
+        "movi v8.4s, #0\n movi v9.4s, #0\n movi v10.4s, #0\n movi v11.4s, #0\n"
+        "movi v12.4s, #0\n movi v13.4s, #0\n movi v14.4s, #0\n movi v15.4s, #0\n"
+        "1:\n"
+        "ldr q24, [%[queries]]\n ldr q25, [%[queries], #32]\n"
+        "ldr q26, [%[queries], #64]\n ldr q27, [%[queries], #96]\n add %[queries], %[queries], #128\n"
+        KEYS(0, 0, 4, 16, 17, 24, 25) KEYS(32, 1, 5, 18, 19, 24, 25)
+        KEYS(64, 2, 6, 20, 21, 24, 25) KEYS(96, 3, 7, 22, 23, 24, 25)
+        "prfm pldl3keep, [%[keys], #16384]\n prfm pldl3keep, [%[keys], #16448]\n"
+        KEYS(128, 8, 12, 16, 17, 26, 27) KEYS(160, 9, 13, 18, 19, 26, 27)
+        KEYS(192, 10, 14, 20, 21, 26, 27) KEYS(224, 11, 15, 22, 23, 26, 27)
+        "prfm pldl3keep, [%[keys], #16512]\n prfm pldl3keep, [%[keys], #16576]\n"
+        "add %[keys], %[keys], #256\n subs %[steps], %[steps], #1\n b.ne 1b\n"
+        "fadd v0.4s, v0.4s, v4.4s\n fadd v1.4s, v1.4s, v5.4s\n fadd v2.4s, v2.4s, v6.4s\n fadd v3.4s, v3.4s, v7.4s\n"
+        "fadd v8.4s, v8.4s, v12.4s\n fadd v9.4s, v9.4s, v13.4s\n"
+        "fadd v10.4s, v10.4s, v14.4s\n fadd v11.4s, v11.4s, v15.4s\n"
+        "fadd v0.4s, v0.4s, v8.4s\n fadd v1.4s, v1.4s, v9.4s\n fadd v2.4s, v2.4s, v10.4s\n fadd v3.4s, v3.4s, v11.4s\n"
+        "uzp1 v16.4s, v0.4s, v1.4s\n uzp1 v17.4s, v2.4s, v3.4s\n stp q16, q17, [%[line]]\n"
+        "uzp2 v18.4s, v0.4s, v1.4s\n uzp2 v19.4s, v2.4s, v3.4s\n stp q18, q19, [%[line], #256]\n"
+        : [queries] "+r"(queries), [keys] "+r"(keys), [steps] "+r"(steps)
+        : [line] "r"(line)
+        : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16",
+          "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "cc", "memory");
+#undef KEYS
+}
+
 /// Eight keys against eight queries: two fours share every load of a key, and each key is multiplied as soon as it is
 /// loaded. Half the loads of two score_eight, and 3.8 products a cycle instead of 2.1.
 inline void score_eight_by_eight(const Bf16* queries, const Bf16* more, const Bf16* keys, std::int64_t head_dim,
@@ -150,22 +185,24 @@ inline __attribute__((always_inline)) float32x4_t end_power(const Power& begun) 
 }
 
 /// From scores to weights: what is in the sums so far shrinks when a larger score turns up. Four queries side by side,
-/// a lane each: one after the other took twice as long.
+/// a lane each: one after the other took twice as long. Of a lone pair the other two lanes are not looked at.
+template <std::int64_t tile, int queries>
 inline void weigh_scores(Fours& fours, std::int64_t four, std::int64_t skipped, std::int64_t here) {
     float* lines = fours.score(four);
-    if (skipped > 0 || here < block) {
-        for (int query = 0; query < 4; ++query) {
+    if (skipped > 0 || here < tile) {
+        for (int query = 0; query < queries; ++query) {
             float* line = lines + query * block;
             for (std::int64_t i = 0; i < skipped; ++i) line[i] = -1e30F;
-            for (std::int64_t i = here; i < block; ++i) line[i] = -1e30F;
+            for (std::int64_t i = here; i < tile; ++i) line[i] = -1e30F;
         }
     }
     float32x4_t most[4];
-    for (int query = 0; query < 4; ++query) most[query] = vld1q_f32(lines + query * block);
-    for (std::int64_t i = 4; i < block; i += 4) {
-        for (int query = 0; query < 4; ++query)
+    for (int query = 0; query < queries; ++query) most[query] = vld1q_f32(lines + query * block);
+    for (std::int64_t i = 4; i < tile; i += 4) {
+        for (int query = 0; query < queries; ++query)
             most[query] = vmaxq_f32(most[query], vld1q_f32(lines + query * block + i));
     }
+    for (int query = queries; query < 4; ++query) most[query] = most[0];
     float* largest = fours.largest.data() + 4 * four;
     const float32x4_t before = vld1q_f32(largest);
     const float32x4_t here_most = vpmaxq_f32(vpmaxq_f32(most[0], most[1]), vpmaxq_f32(most[2], most[3]));
@@ -180,21 +217,21 @@ inline void weigh_scores(Fours& fours, std::int64_t four, std::int64_t skipped, 
     float32x4_t totals[4];
     for (auto& total : totals) total = vdupq_n_f32(0.0F);
     const auto begin_four = [&](std::int64_t i, Power(&begun)[4]) {
-        for (int query = 0; query < 4; ++query)
+        for (int query = 0; query < queries; ++query)
             begun[query] = begin_power(vsubq_f32(vld1q_f32(lines + query * block + i), most[query]));
     };
     Power begun[4];
     begin_four(0, begun);
-    for (std::int64_t i = 0; i < block; i += 4) {
+    for (std::int64_t i = 0; i < tile; i += 4) {
         Power next[4];
-        begin_four((i + 4) % block, next);
+        begin_four((i + 4) % tile, next);
         float32x4_t powers[4];
-        for (int query = 0; query < 4; ++query) {
+        for (int query = 0; query < queries; ++query) {
             powers[query] = end_power(begun[query]);
             begun[query] = next[query];
         }
-        for (int query = 0; query < 4; ++query) totals[query] = vaddq_f32(totals[query], powers[query]);
-        for (int pair = 0; pair < 2; ++pair) {
+        for (int query = 0; query < queries; ++query) totals[query] = vaddq_f32(totals[query], powers[query]);
+        for (int pair = 0; 2 * pair < queries; ++pair) {
             const bfloat16x8_t both = vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(powers[2 * pair]), powers[2 * pair + 1]);
             vst1q_u16(weights + 4 * i + 8 * pair, vreinterpretq_u16_bf16(both));
         }
@@ -237,6 +274,44 @@ inline void add_values(const Bf16* weights, const Bf16* values, std::int64_t til
         : [sums] "r"(sums)
         : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16",
           "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "cc", "memory");
+}
+
+/// The same for one pair of queries; even and odd tiles apart, so that as many products are under way.
+inline void add_values_of_two(const Bf16* weights, const Bf16* values, std::int64_t tiles, float* sums) {
+#define VALUES(at, one, two, left, right, weight)                                                        \
+    "ldp q" #left ", q" #right ", [%[values], #" #at "]\n bfmmla v" #one ".4s, v" #weight ".8h, v" #left \
+    ".8h\n bfmmla v" #two ".4s, v" #weight ".8h, v" #right ".8h\n"
+    // clang-format off
+#define EVEN_TILE                                                                                              \
+    VALUES(0, 0, 1, 16, 17, 24) VALUES(32, 2, 3, 18, 19, 24)                                                   \
+    VALUES(64, 4, 5, 20, 21, 24) VALUES(96, 6, 7, 22, 23, 24)                                                  \
+    "prfm pldl3keep, [%[values], #16384]\n prfm pldl3keep, [%[values], #16448]\n"
+    // clang-format on
+    asm volatile(
+        "ldr q0, [%[sums]]\n ldr q1, [%[sums], #32]\n ldr q2, [%[sums], #64]\n ldr q3, [%[sums], #96]\n"
+        "ldr q4, [%[sums], #128]\n ldr q5, [%[sums], #160]\n ldr q6, [%[sums], #192]\n ldr q7, [%[sums], #224]\n"
+        "movi v8.4s, #0\n movi v9.4s, #0\n movi v10.4s, #0\n movi v11.4s, #0\n"
+        "movi v12.4s, #0\n movi v13.4s, #0\n movi v14.4s, #0\n movi v15.4s, #0\n"
+        "subs %[tiles], %[tiles], #2\n b.lt 2f\n"
+        "1:\n"
+        "ldr q24, [%[weights]]\n ldr q25, [%[weights], #32]\n add %[weights], %[weights], #64\n" EVEN_TILE
+        VALUES(128, 8, 9, 16, 17, 25) VALUES(160, 10, 11, 18, 19, 25)
+        VALUES(192, 12, 13, 20, 21, 25) VALUES(224, 14, 15, 22, 23, 25)
+        "prfm pldl3keep, [%[values], #16512]\n prfm pldl3keep, [%[values], #16576]\n"
+        "add %[values], %[values], #256\n subs %[tiles], %[tiles], #2\n b.ge 1b\n"
+        "2:\n tbz %[tiles], #0, 3f\n ldr q24, [%[weights]]\n" EVEN_TILE
+        "3:\n"
+        "fadd v0.4s, v0.4s, v8.4s\n fadd v1.4s, v1.4s, v9.4s\n fadd v2.4s, v2.4s, v10.4s\n fadd v3.4s, v3.4s, v11.4s\n"
+        "fadd v4.4s, v4.4s, v12.4s\n fadd v5.4s, v5.4s, v13.4s\n"
+        "fadd v6.4s, v6.4s, v14.4s\n fadd v7.4s, v7.4s, v15.4s\n"
+        "str q0, [%[sums]]\n str q1, [%[sums], #32]\n str q2, [%[sums], #64]\n str q3, [%[sums], #96]\n"
+        "str q4, [%[sums], #128]\n str q5, [%[sums], #160]\n str q6, [%[sums], #192]\n str q7, [%[sums], #224]\n"
+        : [weights] "+r"(weights), [values] "+r"(values), [tiles] "+r"(tiles)
+        : [sums] "r"(sums)
+        : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16",
+          "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "cc", "memory");
+#undef EVEN_TILE
+#undef VALUES
 }
 
 constexpr float log2_of_e = 1.44269504F;
@@ -282,30 +357,43 @@ void give_back(Fours& fours, std::int64_t rows, const AttentionState& state) {
     }
 }
 
+/// One or two queries work on short tiles of values: half as much at a time of keys and of values, in turn, is what
+/// they read fastest (36 GB/s instead of 32 with heads of 128), while more queries do better with less to begin and to
+/// end.
+template <std::int64_t tile>
 void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16* values, std::int64_t first,
                 std::int64_t count, std::int64_t head_dim, const AttentionState& state) {
+    static_assert(tile <= block);
     static thread_local Fours fours;
     take_queries(fours, q, rows, head_dim, state);
+    const bool two = tile == short_tile_positions && rows <= 2;
     const std::int64_t last = first + count;
-    for (std::int64_t begin = first / block * block; begin < last; begin += block) {
+    for (std::int64_t begin = first / tile * tile; begin < last; begin += tile) {
         const std::int64_t skipped = std::max<std::int64_t>(0, first - begin);
-        const std::int64_t here = std::min(block, last - begin);
+        const std::int64_t here = std::min(tile, last - begin);
         const Bf16* key = keys + begin * head_dim;
         const Bf16* value = values + begin * head_dim;
         for (std::int64_t at = skipped / 8 * 8; at < here; at += 8) {
             const Bf16* eight = key + at * head_dim;
+            if (two) {
+                score_eight_by_two(fours.query(0), eight, head_dim, fours.score(0) + at);
+                continue;
+            }
             std::int64_t four = 0;
             for (; four + 2 <= fours.count; four += 2)
                 score_eight_by_eight(fours.query(four), fours.query(four + 1), eight, head_dim, fours.score(four) + at);
             if (four < fours.count) score_eight(fours.query(four), eight, head_dim, fours.score(four) + at);
         }
-        for (std::int64_t four = 0; four < fours.count; ++four) weigh_scores(fours, four, skipped, here);
-        const std::int64_t tile = skipped / 4;
+        if (two) weigh_scores<tile, 2>(fours, 0, skipped, here);
+        for (std::int64_t four = 0; four < fours.count && !two; ++four)
+            weigh_scores<tile, 4>(fours, four, skipped, here);
+        const std::int64_t quarter = skipped / 4;
         for (std::int64_t column = 0; column < head_dim; column += 16) {
-            const Bf16* strip = value + column * block + tile * 64;
-            const std::int64_t tiles = (here + 3) / 4 - tile;
-            for (std::int64_t four = 0; four < fours.count; ++four)
-                add_values(fours.weight(four) + tile * 16, strip, tiles, fours.sum(four) + column * 4);
+            const Bf16* strip = value + column * tile + quarter * 64;
+            const std::int64_t quarters = (here + 3) / 4 - quarter;
+            if (two) add_values_of_two(fours.weight(0) + quarter * 16, strip, quarters, fours.sum(0) + column * 4);
+            for (std::int64_t four = 0; four < fours.count && !two; ++four)
+                add_values(fours.weight(four) + quarter * 16, strip, quarters, fours.sum(four) + column * 4);
         }
     }
     give_back(fours, rows, state);
@@ -317,8 +405,9 @@ void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16*
 
 namespace roofline::bench {
 const AttentionKernels* neon_attention() {
-    static constexpr AttentionKernels kernels = {"NEON with bf16", neon_attention_lanes::piece_bf16,
-                                                 neon_attention_lanes::attention_piece<float>, KvLayout::tiles};
+    static constexpr AttentionKernels kernels = {"NEON with bf16", neon_attention_lanes::piece_bf16<tile_positions>,
+                                                 neon_attention_lanes::attention_piece<float>, KvLayout::tiles,
+                                                 neon_attention_lanes::piece_bf16<short_tile_positions>};
     return (::getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0 ? &kernels : nullptr;
 }
 }  // namespace roofline::bench
