@@ -76,9 +76,9 @@ struct AttentionKernels {
     Piece<Bf16> bf16;
     Piece<float> fp32;
     KvLayout bf16_layout = KvLayout::rows;
-    Piece<Bf16> bf16_of_two = nullptr;  // where a KV head has one or two queries: over short tiles
+    Piece<Bf16> bf16_of_few = nullptr;  // where a KV head has four queries or fewer: over short tiles
 
-    bool has_own_for(std::int64_t queries_to_a_head) const { return bf16_of_two != nullptr && queries_to_a_head <= 2; }
+    bool has_own_for(std::int64_t queries_to_a_head) const { return bf16_of_few != nullptr && queries_to_a_head <= 4; }
     KvLayout layout(DType kv, std::int64_t queries_to_a_head) const {
         if (kv != DType::bf16) return KvLayout::rows;
         return has_own_for(queries_to_a_head) ? KvLayout::short_tiles : bf16_layout;

@@ -5,9 +5,9 @@
 // On a Neoverse-V1 a core reads up to 17 bytes a cycle: 30 cycles for a position of 128 + 128 elements. On data in its
 // caches, keys take 13 cycles of four queries (21 of eight), values 12, weights 6. The loops are written out
 // because their order counts: 16 products must be under way at once, and a compiler's own order took half as long
-// again. What comes 16 KiB on, the next block of keys or values, is asked for into the third-level cache; asking for it
-// nearer by made things slower. Weights are rounded to bf16 before they meet the values, as attention on other devices
-// does it.
+// again. What comes 12 KiB on, 16 for a pair of queries, is asked for into the third-level cache; asking for it into
+// those nearer by made things slower. Weights are rounded to bf16 before they meet the values, as attention on other
+// devices does it.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -72,7 +72,7 @@ inline void score_eight(const Bf16* queries, const Bf16* keys, std::int64_t head
         "bfmmla v8.4s, v17.8h, v26.8h\n bfmmla v9.4s, v17.8h, v27.8h\n ldp q20, q21, [%[keys], #64]\n"
         "bfmmla v2.4s, v18.8h, v24.8h\n bfmmla v3.4s, v18.8h, v25.8h\n ldp q22, q23, [%[keys], #96]\n"
         "bfmmla v10.4s, v19.8h, v26.8h\n bfmmla v11.4s, v19.8h, v27.8h\n add %[keys], %[keys], #128\n"
-        "prfm pldl3keep, [%[keys], #16384]\n prfm pldl3keep, [%[keys], #16448]\n bfmmla v4.4s, v20.8h, v24.8h\n bfmmla "
+        "prfm pldl3keep, [%[keys], #12288]\n prfm pldl3keep, [%[keys], #12352]\n bfmmla v4.4s, v20.8h, v24.8h\n bfmmla "
         "v5.4s, v20.8h, v25.8h\n"
         "bfmmla v12.4s, v21.8h, v26.8h\n bfmmla v13.4s, v21.8h, v27.8h\n"
         "bfmmla v6.4s, v22.8h, v24.8h\n bfmmla v7.4s, v22.8h, v25.8h\n"
@@ -148,7 +148,7 @@ inline void score_eight_by_eight(const Bf16* queries, const Bf16* more, const Bf
         "ldp q24, q25, [%[queries], #32]\n ldp q26, q27, [%[more], #32]\n"                          //
         KEYS(16, 0, 1, 2, 3) KEYS(48, 4, 5, 6, 7) KEYS(80, 8, 9, 10, 11) KEYS(112, 12, 13, 14, 15)  //
         "add %[queries], %[queries], #64\n add %[more], %[more], #64\n add %[keys], %[keys], #128\n"
-        "prfm pldl3keep, [%[keys], #16384]\n prfm pldl3keep, [%[keys], #16448]\n"
+        "prfm pldl3keep, [%[keys], #12288]\n prfm pldl3keep, [%[keys], #12352]\n"
         "subs %[steps], %[steps], #1\n b.ne 1b\n"
         "uzp1 v16.4s, v0.4s, v4.4s\n uzp1 v17.4s, v8.4s, v12.4s\n stp q16, q17, [%[line]]\n"
         "uzp2 v18.4s, v0.4s, v4.4s\n uzp2 v19.4s, v8.4s, v12.4s\n stp q18, q19, [%[line], #256]\n"
@@ -266,7 +266,7 @@ inline void add_values(const Bf16* weights, const Bf16* values, std::int64_t til
         "bfmmla v0.4s, v24.8h, v16.8h\n bfmmla v1.4s, v25.8h, v16.8h\n ldp q20, q21, [%[values], #64]\n"
         "bfmmla v2.4s, v24.8h, v17.8h\n bfmmla v3.4s, v25.8h, v17.8h\n ldp q22, q23, [%[values], #96]\n"
         "bfmmla v4.4s, v24.8h, v18.8h\n bfmmla v5.4s, v25.8h, v18.8h\n add %[values], %[values], #128\n"
-        "prfm pldl3keep, [%[values], #16384]\n prfm pldl3keep, [%[values], #16448]\n bfmmla v6.4s, v24.8h, v19.8h\n "
+        "prfm pldl3keep, [%[values], #12288]\n prfm pldl3keep, [%[values], #12352]\n bfmmla v6.4s, v24.8h, v19.8h\n "
         "bfmmla v7.4s, v25.8h, v19.8h\n"
         "bfmmla v8.4s, v24.8h, v20.8h\n bfmmla v9.4s, v25.8h, v20.8h\n"
         "bfmmla v10.4s, v24.8h, v21.8h\n bfmmla v11.4s, v25.8h, v21.8h\n"
