@@ -196,6 +196,7 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
                                                           {1, 1, 300, 2},
                                                           {1, 1, 6, 1},
                                                           {1, 70, 150, 2},
+                                                          {1, 90, 333, 4},
                                                           {1, 5, 5, 1},
                                                           {2, 37, 37, 3},
                                                           {1, 70, 150, 5}}) {

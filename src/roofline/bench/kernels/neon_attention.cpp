@@ -254,8 +254,10 @@ inline void weigh_scores(Fours& fours, std::int64_t four, std::int64_t skipped, 
     }
 }
 
-/// Adds 16 columns of the values of `tiles` x 4 positions, weighted, to the sums of four queries.
-inline void add_values(const Bf16* weights, const Bf16* values, std::int64_t tiles, float* sums) {
+/// Adds 16 columns of the values of `tiles` x 4 positions, weighted, to the sums of four queries; then of `more`, which
+/// lie `jump` bytes behind.
+inline void add_values(const Bf16* weights, const Bf16* values, std::int64_t tiles, std::int64_t more,
+                       std::int64_t jump, float* sums) {
     asm volatile(
         "ldp q0, q1, [%[sums]]\n ldp q2, q3, [%[sums], #32]\n ldp q4, q5, [%[sums], #64]\n"
         "ldp q6, q7, [%[sums], #96]\n ldp q8, q9, [%[sums], #128]\n ldp q10, q11, [%[sums], #160]\n"
@@ -273,11 +275,12 @@ inline void add_values(const Bf16* weights, const Bf16* values, std::int64_t til
         "bfmmla v12.4s, v24.8h, v22.8h\n bfmmla v13.4s, v25.8h, v22.8h\n"
         "bfmmla v14.4s, v24.8h, v23.8h\n bfmmla v15.4s, v25.8h, v23.8h\n"
         "subs %[tiles], %[tiles], #1\n b.ne 1b\n"
+        "cbz %[more], 2f\n mov %[tiles], %[more]\n mov %[more], #0\n add %[values], %[values], %[jump]\n b 1b\n 2:\n"
         "stp q0, q1, [%[sums]]\n stp q2, q3, [%[sums], #32]\n stp q4, q5, [%[sums], #64]\n"
         "stp q6, q7, [%[sums], #96]\n stp q8, q9, [%[sums], #128]\n stp q10, q11, [%[sums], #160]\n"
         "stp q12, q13, [%[sums], #192]\n stp q14, q15, [%[sums], #224]\n"
-        : [weights] "+r"(weights), [values] "+r"(values), [tiles] "+r"(tiles)
-        : [sums] "r"(sums)
+        : [weights] "+r"(weights), [values] "+r"(values), [tiles] "+r"(tiles), [more] "+r"(more)
+        : [sums] "r"(sums), [jump] "r"(jump)
         : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16",
           "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "cc", "memory");
 }
@@ -363,22 +366,22 @@ void give_back(Fours& fours, std::int64_t rows, const AttentionState& state) {
     }
 }
 
-/// One or two queries work on short tiles of values: half as much at a time of keys and of values, in turn, is what
-/// they read fastest (36 GB/s instead of 32 with heads of 128), while more queries do better with less to begin and to
-/// end.
+/// Up to four queries work on 32 positions at a time, over short tiles: half as much of keys and of values, in turn, is
+/// what they read fastest (a pair 36 GB/s instead of 32 with heads of 128). More, those of a prompt too, do better with
+/// 64 and so with less to begin and to end, in a tile or in two short ones.
 template <std::int64_t tile>
 void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16* values, std::int64_t first,
                 std::int64_t count, std::int64_t head_dim, const AttentionState& state) {
-    static_assert(tile <= block);
     static thread_local Fours fours;
     take_queries(fours, q, rows, head_dim, state);
-    const bool two = tile == short_tile_positions && rows <= 2;
+    const bool few = tile == short_tile_positions && rows <= 4;
+    const bool two = few && rows <= 2;
+    const std::int64_t at_once = few ? tile : block;
     const std::int64_t last = first + count;
-    for (std::int64_t begin = first / tile * tile; begin < last; begin += tile) {
+    for (std::int64_t begin = first / at_once * at_once; begin < last; begin += at_once) {
         const std::int64_t skipped = std::max<std::int64_t>(0, first - begin);
-        const std::int64_t here = std::min(tile, last - begin);
+        const std::int64_t here = std::min(at_once, last - begin);
         const Bf16* key = keys + begin * head_dim;
-        const Bf16* value = values + begin * head_dim;
         for (std::int64_t at = skipped / 8 * 8; at < here; at += 8) {
             const Bf16* eight = key + at * head_dim;
             if (two) {
@@ -390,16 +393,24 @@ void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16*
                 score_eight_by_eight(fours.query(four), fours.query(four + 1), eight, head_dim, fours.score(four) + at);
             if (four < fours.count) score_eight(fours.query(four), eight, head_dim, fours.score(four) + at);
         }
-        if (two) weigh_scores<tile, 2>(fours, 0, skipped, here);
-        for (std::int64_t four = 0; four < fours.count && !two; ++four)
-            weigh_scores<tile, 4>(fours, four, skipped, here);
-        const std::int64_t quarter = skipped / 4;
+        if (two)
+            weigh_scores<tile, 2>(fours, 0, skipped, here);
+        else if (few)
+            weigh_scores<tile, 4>(fours, 0, skipped, here);
+        for (std::int64_t four = 0; four < fours.count && !few; ++four)
+            weigh_scores<block, 4>(fours, four, skipped, here);
+        // In fours of positions: those of the tile where it begins, and those of the next.
+        const std::int64_t in_tile = skipped % tile / 4;
+        const std::int64_t all = (here + 3) / 4 - skipped / 4;
+        const std::int64_t fit = std::min(all, tile / 4 - in_tile);
+        const Bf16* value = values + (begin + skipped / tile * tile) * head_dim;
+        const std::int64_t jump = 2 * (tile * head_dim - tile * 16);
         for (std::int64_t column = 0; column < head_dim; column += 16) {
-            const Bf16* strip = value + column * tile + quarter * 64;
-            const std::int64_t quarters = (here + 3) / 4 - quarter;
-            if (two) add_values_of_two(fours.weight(0) + quarter * 16, strip, quarters, fours.sum(0) + column * 4);
+            const Bf16* strip = value + column * tile + in_tile * 64;
+            if (two) add_values_of_two(fours.weight(0) + in_tile * 16, strip, all, fours.sum(0) + column * 4);
             for (std::int64_t four = 0; four < fours.count && !two; ++four)
-                add_values(fours.weight(four) + quarter * 16, strip, quarters, fours.sum(four) + column * 4);
+                add_values(fours.weight(four) + skipped / 4 * 16, strip, fit, all - fit, jump,
+                           fours.sum(four) + column * 4);
         }
     }
     give_back(fours, rows, state);
