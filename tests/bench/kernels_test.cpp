@@ -355,5 +355,37 @@ TEST(Team, EveryChunkIsDoneOnce) {
     }
 }
 
+TEST(Team, PartsFollowEachOtherFromNothingToAllAndGetShorter) {
+    for (const std::int64_t total : {0, 1, 5, 16, 64, 100, 3584}) {
+        for (const std::int64_t abreast : {1, 2, 3, 16}) {
+            const Parts parts(total, abreast);
+            EXPECT_EQ(parts.begin(0), 0);
+            EXPECT_EQ(parts.begin(parts.count()), total);
+            for (std::int64_t part = 0; part < parts.count(); ++part) {
+                EXPECT_LE(parts.begin(part), parts.begin(part + 1)) << total << " for " << abreast << ", " << part;
+            }
+        }
+    }
+    // 64 for two: 16, 16; 8, 8; 4, 4; 2, 2; then 4 are left, two to each.
+    const Parts parts(64, 2);
+    std::vector<std::int64_t> begins;
+    for (std::int64_t part = 0; part <= parts.count(); ++part) begins.push_back(parts.begin(part));
+    EXPECT_EQ(begins, (std::vector<std::int64_t>{0, 16, 32, 40, 48, 52, 56, 58, 60, 62, 64}));
+}
+
+TEST(Team, RangesCoverEverythingOnceInMultiplesOfTheirGrain) {
+    for (const int count : {1, 4}) {
+        const auto threads = team(count);
+        for (const std::int64_t total : {0, 1, 8, 70, 1000}) {
+            std::vector<std::atomic<int>> done(static_cast<std::size_t>(total));
+            threads->ranges(total, 8, [&](std::int64_t first, std::int64_t last) {
+                EXPECT_EQ(first % 8, 0);
+                for (std::int64_t i = first; i < last; ++i) ++done[static_cast<std::size_t>(i)];
+            });
+            for (const auto& times : done) EXPECT_EQ(times, 1);
+        }
+    }
+}
+
 }  // namespace
 }  // namespace roofline::bench

@@ -93,11 +93,14 @@ void Threads::run(std::int64_t chunks, const std::function<void(std::int64_t, in
 void Threads::ranges(std::int64_t total, std::int64_t grain,
                      const std::function<void(std::int64_t, std::int64_t)>& work) {
     const std::int64_t pieces = (total + grain - 1) / grain;
-    // Several to a thread, so that one which is held up leaves its share to others; a lone thread has none.
-    const std::int64_t chunks = count() == 1 ? 1 : std::min<std::int64_t>(pieces, 8LL * count());
-    run(chunks, [&](std::int64_t chunk, int) {
-        const std::int64_t first = pieces * chunk / chunks * grain;
-        const std::int64_t last = std::min(total, pieces * (chunk + 1) / chunks * grain);
+    if (count() == 1 || pieces == 1) {
+        if (total > 0) work(0, total);
+        return;
+    }
+    const Parts parts(pieces, count());
+    run(parts.count(), [&](std::int64_t part, int) {
+        const std::int64_t first = parts.begin(part) * grain;
+        const std::int64_t last = std::min(total, parts.begin(part + 1) * grain);
         if (first < last) work(first, last);
     });
 }

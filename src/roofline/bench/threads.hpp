@@ -13,6 +13,30 @@
 
 namespace roofline::bench {
 
+/// [0, total) in parts for `abreast` threads, of which whoever is free takes the next: each round shares out half of
+/// what is left, the last one all of it. Long parts come first, for those who read on without a jump, and short ones
+/// last: nobody waits long for the slowest, of which there is one wherever others use the machine too.
+class Parts {
+  public:
+    Parts(std::int64_t total, std::int64_t abreast) : total_(total), abreast_(abreast) {
+        while ((total_ >> last_round_) > 2 * abreast_) ++last_round_;
+    }
+    std::int64_t count() const { return (last_round_ + 1) * abreast_; }
+    /// Parts may be empty. begin(count()) is the total.
+    std::int64_t begin(std::int64_t part) const {
+        const std::int64_t round = part / abreast_;
+        if (round > last_round_) return total_;
+        const std::int64_t left = total_ >> round;
+        const std::int64_t shared = round == last_round_ ? left : left - (left >> 1);
+        return total_ - left + shared * (part % abreast_) / abreast_;
+    }
+
+  private:
+    std::int64_t total_;
+    std::int64_t abreast_;
+    std::int64_t last_round_ = 0;
+};
+
 class Threads {
   public:
     /// The caller is one of them. Fails where the system allows no more threads.
@@ -27,7 +51,7 @@ class Threads {
     /// free takes the next: a thread that the system interrupts does not hold up the rest.
     void run(std::int64_t chunks, const std::function<void(std::int64_t, int)>& work);
 
-    /// Ranges of [0, total) in multiples of `grain`, a few for every thread.
+    /// Ranges of [0, total) in multiples of `grain`, several for every thread (Parts); a lone thread has one.
     void ranges(std::int64_t total, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& work);
 
   private:

@@ -62,8 +62,7 @@ class OwnKernel final : public Kernel {
                 ProductCall call{.m = task.m, .n = task.n, .k = task.k, .weights = matrices[copy].view(), .y = y};
                 activations_.prepare(x, call, products_, threads_);
                 const auto function = products_.of(task.weights);
-                threads_.ranges(task.n, 64,
-                                [&](std::int64_t first, std::int64_t last) { function(call, first, last); });
+                threads_.ranges(task.n, 8, [&](std::int64_t first, std::int64_t last) { function(call, first, last); });
                 break;
             }
             case TaskKind::attention: {
