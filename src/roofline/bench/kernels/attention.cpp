@@ -1,51 +1,36 @@
 #include "roofline/bench/kernels/attention.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 namespace roofline::bench {
 namespace {
 
 constexpr std::int64_t most_rows = 256;        // of queries that share a piece; attention_lanes.inc has room for them
-constexpr std::int64_t least_positions = 128;  // a shorter piece is not worth the combining
+constexpr std::int64_t least_positions = 128;  // a shorter piece is not worth the combining; whole tiles
 constexpr float nothing_yet = -1e30F;
 
-/// One token for each sequence: pieces of the context are shared out, then combined.
+/// One token for each sequence: pieces of the context are shared out. Who ends the last piece of a head combines them.
 template <class T>
 void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads& threads, AttentionScratch& scratch) {
     const std::int64_t group = call.query_heads / call.kv_heads;
     const std::int64_t heads = call.batch * call.kv_heads;
     const std::int64_t d = call.head_dim;
-    // Several pieces to a thread, so that one which is held up leaves its share to others; a lone thread has none.
-    const std::int64_t wanted = threads.count() == 1 ? 1 : (4 * threads.count() + heads - 1) / heads;
-    const std::int64_t splits = std::clamp(call.context / least_positions, std::int64_t{1}, wanted);
+    const Parts parts((call.context + least_positions - 1) / least_positions, (threads.count() + heads - 1) / heads);
+    // Where heads are many, or a thread is alone, nobody waits for a whole one.
+    const std::int64_t splits = threads.count() == 1 || heads >= 4 * threads.count() ? 1 : parts.count();
     const std::int64_t queries = call.batch * call.query_heads;
     const std::int64_t state_size = group * (d + 2);
     scratch.floats.resize(static_cast<std::size_t>(queries * d + heads * splits * state_size));
+    scratch.ended.assign(static_cast<std::size_t>(heads), 0);
     const float scale = 1.0F / std::sqrt(static_cast<float>(d));
     float* scaled = scratch.floats.data();
     for (std::int64_t i = 0; i < queries * d; ++i) scaled[i] = call.q[i] * scale;
     float* partial = scaled + queries * d;
     const auto* keys = static_cast<const T*>(call.keys);
     const auto* values = static_cast<const T*>(call.values);
-    threads.run(heads * splits, [&](std::int64_t item, int) {
-        const std::int64_t head = item / splits;
-        const std::int64_t split = item % splits;
-        // Whole tiles, the short ones too, so that no piece has to skip a part of one.
-        const auto begin_of = [&](std::int64_t piece_at) {
-            return piece_at == splits ? call.context
-                                      : call.context * piece_at / splits / tile_positions * tile_positions;
-        };
-        const std::int64_t first = begin_of(split);
-        const std::int64_t last = begin_of(split + 1);
-        float* state = partial + item * state_size;
-        std::fill(state, state + group, nothing_yet);
-        std::fill(state + group, state + state_size, 0.0F);
-        const std::int64_t base = head * call.capacity * d;
-        piece(scaled + head * group * d, group, keys + base, values + base, first, last - first, d,
-              {state, state + group, state + 2 * group});
-    });
-    threads.run(heads, [&](std::int64_t head, int) {
+    const auto combine = [&](std::int64_t head) {
         for (std::int64_t query = 0; query < group; ++query) {
             float largest = nothing_yet;
             const float* states = partial + head * splits * state_size;
@@ -62,6 +47,25 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
             }
             for (std::int64_t i = 0; i < d; ++i) out[i] /= sum;
         }
+    };
+    threads.run(heads * splits, [&](std::int64_t item, int) {
+        const std::int64_t head = item % heads;
+        const std::int64_t split = item / heads;
+        const auto begin_of = [&](std::int64_t at) {
+            return at == splits ? call.context : std::min(call.context, parts.begin(at) * least_positions);
+        };
+        const std::int64_t first = begin_of(split);
+        const std::int64_t last = begin_of(split + 1);
+        float* state = partial + (head * splits + split) * state_size;
+        std::fill(state, state + group, nothing_yet);
+        std::fill(state + group, state + state_size, 0.0F);
+        const std::int64_t base = head * call.capacity * d;
+        if (first < last) {
+            piece(scaled + head * group * d, group, keys + base, values + base, first, last - first, d,
+                  {state, state + group, state + 2 * group});
+        }
+        const std::atomic_ref<std::int64_t> ended(scratch.ended[static_cast<std::size_t>(head)]);
+        if (ended.fetch_add(1, std::memory_order_acq_rel) == splits - 1) combine(head);
     });
 }
 

@@ -94,6 +94,7 @@ const AttentionKernels& best_attention();
 /// Room for partial results, kept between calls.
 struct AttentionScratch {
     std::vector<float> floats;
+    std::vector<std::int64_t> ended;  // pieces of each head
 };
 
 /// From rows of positions (`context` to a head) to `layout` (`kv_room(context)` to a head), in bf16.
