@@ -134,43 +134,78 @@ void argmax(const float* logits, std::int32_t* best, std::int64_t rows, std::int
     });
 }
 
-void narrow_to_bf16(const float* x, Bf16* y, std::int64_t count, Threads& threads) {
-    threads.ranges(count, 4096, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t i = first; i < last; ++i) y[i] = to_bf16(x[i]);
-    });
-}
-
 namespace {
+
+constexpr std::int64_t narrowed_at_once =
+    16384;  // numbers: fewer are done by one thread before others have heard of it
 
 /// The largest of `run` numbers by size; never zero. Without its sign a number is ordered as its bits are, and of
 /// integers a compiler makes vectors.
-float largest_of(const float* from, std::int64_t run) {
+inline __attribute__((always_inline)) float largest_of(const float* from, std::int64_t run) {
     std::uint32_t most = std::bit_cast<std::uint32_t>(1e-20F);
     for (std::int64_t i = 0; i < run; ++i) most = std::max(most, std::bit_cast<std::uint32_t>(from[i]) & 0x7FFFFFFFU);
     return std::bit_cast<float>(most);
 }
 
 /// To the nearest by way of a number so large that nothing lies between whole ones: a compiler makes vectors of it.
-inline std::int32_t nearest(float value) {
+inline __attribute__((always_inline)) std::int32_t nearest(float value) {
     return static_cast<std::int32_t>((value + 12582912.0F) - 12582912.0F);
+}
+
+/// Returns the sum of what was written.
+inline __attribute__((always_inline)) std::int32_t narrow_run_in_vectors(const float* from, std::int8_t* to,
+                                                                         std::int64_t run, float& scale) {
+    const float largest = largest_of(from, run);
+    const float inverse = 127.0F / largest;
+    std::int32_t sum = 0;
+    for (std::int64_t i = 0; i < run; ++i) {
+        const std::int32_t value = nearest(from[i] * inverse);
+        to[i] = static_cast<std::int8_t>(value);
+        sum += value;
+    }
+    scale = largest / 127.0F;
+    return sum;
+}
+
+using NarrowRun = std::int32_t (*)(const float* from, std::int8_t* to, std::int64_t run, float& scale);
+std::int32_t narrow_run_plainly(const float* from, std::int8_t* to, std::int64_t run, float& scale) {
+    return narrow_run_in_vectors(from, to, run, scale);
+}
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) std::int32_t narrow_run_avx2(const float* from, std::int8_t* to, std::int64_t run,
+                                                             float& scale) {
+    return narrow_run_in_vectors(from, to, run, scale);
+}
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512"))) std::int32_t narrow_run_avx512(
+    const float* from, std::int8_t* to, std::int64_t run, float& scale) {
+    return narrow_run_in_vectors(from, to, run, scale);
+}
+#endif
+NarrowRun best_narrow_run() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq"))
+        return narrow_run_avx512;
+    if (__builtin_cpu_supports("avx2")) return narrow_run_avx2;
+#endif
+    return narrow_run_plainly;
 }
 
 }  // namespace
 
+void narrow_to_bf16(const float* x, Bf16* y, std::int64_t count, Threads& threads) {
+    threads.ranges(count, narrowed_at_once, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) y[i] = to_bf16(x[i]);
+    });
+}
+
 void narrow_to_int8(const float* x, std::int8_t* y, float* scales, float* sums, std::int64_t count, std::int64_t run,
                     Threads& threads) {
-    threads.ranges(count / run, 1, [&](std::int64_t first, std::int64_t last) {
+    static const NarrowRun narrow_run = best_narrow_run();
+    const std::int64_t grain = std::max<std::int64_t>(1, narrowed_at_once / run);
+    threads.ranges(count / run, grain, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t part = first; part < last; ++part) {
-            const float* from = x + part * run;
-            const float largest = largest_of(from, run);
-            const float inverse = 127.0F / largest;
-            std::int32_t sum = 0;
-            for (std::int64_t i = 0; i < run; ++i) {
-                const std::int32_t value = nearest(from[i] * inverse);
-                y[part * run + i] = static_cast<std::int8_t>(value);
-                sum += value;
-            }
-            scales[part] = largest / 127.0F;
+            const std::int32_t sum = narrow_run(x + part * run, y + part * run, run, scales[part]);
             if (sums != nullptr) sums[part] = static_cast<float>(sum);
         }
     });
