@@ -16,6 +16,10 @@ namespace roofline::bench::avx2 {
 
 #define ROOFLINE_LANES 8
 #include "roofline/bench/kernels/lanes.inc"
+#define ROOFLINE_BLOCK 32
+#include "roofline/bench/kernels/attention_lanes.inc"
+
+constexpr int bytes_ahead = 1024;
 
 inline __attribute__((always_inline)) __m256i load_bytes(const void* from) {
     return _mm256_loadu_si256(static_cast<const __m256i*>(from));
@@ -31,6 +35,7 @@ inline void int8_dots(const std::int8_t* const (&rows)[4], const std::int8_t* x,
     for (; at + 32 <= k; at += 32) {
         const __m256i values = load_bytes(x + at);
         for (int i = 0; i < 4; ++i) {
+            if (at % 64 == 0) __builtin_prefetch(rows[i] + at + bytes_ahead);
             const __m256i weights = load_bytes(rows[i] + at);
             const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(weights), _mm256_sign_epi8(values, weights));
             sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(pairs, ones));
@@ -71,7 +76,7 @@ inline __attribute__((always_inline)) void int4_sums(const std::uint8_t* const (
 }
 #define ROOFLINE_INT8_DOTS int8_dots
 #define ROOFLINE_INT4_SUMS int4_sums
-#include "roofline/bench/kernels/attention_lanes.inc"
+#define ROOFLINE_AHEAD bytes_ahead
 #include "roofline/bench/kernels/product_lanes.inc"
 #undef ROOFLINE_LANES
 
