@@ -149,6 +149,19 @@ void keep(const measure::Measured& measured, std::string& text, bool people) {
     }
 }
 
+bool needs_memory(const Options& options) {
+    return options.output.format == "json" || options.output.file.ends_with(".json") || options.plot.asked();
+}
+
+/// Known before anything is measured.
+Result<void> check_memory(const Options& options, bool read) {
+    if (read || !needs_memory(options)) return {};
+    return fail(
+        fmt::format("--only {}: a device file or a roofline needs memory.read, which is left out; "
+                    "--format table or md shows the rest",
+                    fmt::join(options.only, ",")));
+}
+
 Result<measure::Measured> measured_cpu(const Options& options) {
     const Interruptible guard;  // Ctrl-C ends the measuring between two windows, while nothing is being written
     measure::CpuOptions asked;
@@ -180,6 +193,10 @@ Result<measure::Measured> measured_cpu(const Options& options) {
                                     near.empty() ? ", or one of their figures such as memory.read" : near));
         }
     }
+    const bool read = options.only.empty() || std::ranges::any_of(options.only, [](const std::string& only) {
+                          return measure::named_by("memory.read", only);
+                      });
+    if (auto good = check_memory(options, read); !good) return std::unexpected(good.error());
     asked.only = options.only;
     asked.date = now_iso().substr(0, 10);
     asked.stop = interrupted;
@@ -199,6 +216,8 @@ Result<measure::Measured> measured_cuda(const Options& options, int index) {
         const auto figures = measure::cuda_figures_named(only);
         asked.only.insert(asked.only.end(), figures.begin(), figures.end());
     }
+    const bool read = asked.only.empty() || std::ranges::find(asked.only, "memory.read") != asked.only.end();
+    if (auto good = check_memory(options, read); !good) return std::unexpected(good.error());
     asked.date = now_iso().substr(0, 10);
     const ProgressLine line;
     asked.progress = [&line](std::string_view text) { line.show(text); };
@@ -226,13 +245,10 @@ Result<int> run(const Options& options, const std::string& command) {
     const bool json = options.output.format == "json";
     const bool whole = measured->device.bandwidth(Level::memory) != nullptr;
     const bool names_json = options.output.file.ends_with(".json");
-    if (json || names_json || options.plot.asked()) {
-        if (!whole) {
-            return fail(
-                fmt::format("--only {}: a device file or a roofline needs memory.read, which was left out; "
-                            "--format table or md shows the rest",
-                            fmt::join(options.only, ",")));
-        }
+    if (!whole && needs_memory(options)) {
+        return fail(
+            "a device file or a roofline needs memory.read, which could not be measured; --format table or md "
+            "shows the rest");
     }
     const Shown shown{command, [&] { return whole ? Drawing{.accounts = {account_of(measured->device)}} : Drawing{}; },
                       [&] { return for_people(*measured, Wording::page); }};
