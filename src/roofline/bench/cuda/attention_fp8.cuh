@@ -33,26 +33,12 @@ struct Fp8Cache {
 template <int Dimension, int Heads>
 struct DecodeWarp<Fp8Cache, Dimension, Heads> : DecodeState<Fp8Cache, Dimension, Heads> {
     using State = DecodeState<Fp8Cache, Dimension, Heads>;
+    using Queries = LaneQueries<Fp8Cache, Dimension, Heads>;
     using State::key_loads;
     using State::value_loads;
 
     std::uint32_t query[Heads][key_loads][8];
     float unit[Heads];  // that the queries were divided by
-
-    /// A lane's queries on their way.
-    struct Queries {
-        uint4 raw[Heads][key_loads][2];
-        __device__ explicit Queries(const Attention& a) {
-#pragma unroll
-            for (int tile = 0; tile < Heads; ++tile) {
-#pragma unroll
-                for (int i = 0; i < key_loads; ++i) {
-#pragma unroll
-                    for (int j = 0; j < 2; ++j) raw[tile][i][j] = query_of<Fp8Cache, Dimension>(a, tile, i, j);
-                }
-            }
-        }
-    };
 
     __device__ void begin(const Queries& queries) {
         this->clear();

@@ -35,30 +35,33 @@ __device__ inline uint4 query_of(const Attention& a, int tile, int load, int par
     return source[load * 4 * Cache::operand_loads + part];
 }
 
+/// A lane's queries on their way.
+template <class Cache, int Dimension, int Heads>
+struct LaneQueries {
+    uint4 raw[Heads][DecodeState<Cache, Dimension, Heads>::key_loads][Cache::operand_loads];
+
+    __device__ explicit LaneQueries(const Attention& a) {
+#pragma unroll
+        for (int tile = 0; tile < Heads; ++tile) {
+#pragma unroll
+            for (int i = 0; i < DecodeState<Cache, Dimension, Heads>::key_loads; ++i) {
+#pragma unroll
+                for (int j = 0; j < Cache::operand_loads; ++j) {
+                    raw[tile][i][j] = query_of<Cache, Dimension>(a, tile, i, j);
+                }
+            }
+        }
+    }
+};
+
 template <class Cache, int Dimension, int Heads>
 struct DecodeWarp : DecodeState<Cache, Dimension, Heads> {
     using State = DecodeState<Cache, Dimension, Heads>;
+    using Queries = LaneQueries<Cache, Dimension, Heads>;
     using State::key_loads;
     using State::value_loads;
 
     std::uint32_t query[Heads][key_loads][Cache::words];
-
-    /// A lane's queries on their way.
-    struct Queries {
-        uint4 raw[Heads][key_loads][Cache::operand_loads];
-        __device__ explicit Queries(const Attention& a) {
-#pragma unroll
-            for (int tile = 0; tile < Heads; ++tile) {
-#pragma unroll
-                for (int i = 0; i < key_loads; ++i) {
-#pragma unroll
-                    for (int j = 0; j < Cache::operand_loads; ++j) {
-                        raw[tile][i][j] = query_of<Cache, Dimension>(a, tile, i, j);
-                    }
-                }
-            }
-        }
-    };
 
     /// The queries as first operand: rows quad and quad + 8 are heads of the group, the rest are zero.
     __device__ void begin(const Queries& queries) {
