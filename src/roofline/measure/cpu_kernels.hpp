@@ -51,7 +51,7 @@ struct MemoryKernel {
     /// Reading with several streams: `bytes` in all, from as many places, `distance` apart. Streams that never jump are
     /// read faster than those that end with every piece.
     std::uint64_t (*apart)(const std::byte* b, std::size_t distance, std::size_t bytes, std::uint64_t passes) = nullptr;
-    bool asking = false;  // asks for what comes into the cache that all share
+    bool asking = false;  // asks for what comes, into a cache
 };
 
 /// What `passes` passes of reading over `bytes` must return.

@@ -4,8 +4,8 @@
 //
 // Bytes of one pass over arrays of `bytes`:  read bytes;  copy 2 x bytes;  triad 3 x bytes;  write bytes.
 //
-// Reading may ask for what comes `ahead` bytes on into the cache that all processors share (where the hint goes is up
-// to the processor), a line with each line that is read.
+// Reading may ask for what comes `ahead` bytes on, a line with each line that is read: with `hint` 1 into the cache
+// that all processors share, with 3 into the nearest (where it goes is up to the processor).
 //
 // The empty asm statements keep the compiler from seeing that passes repeat each other and from replacing a loop by
 // memcpy or memset.
@@ -20,7 +20,7 @@
     namespace SET {                                                                                            \
     typedef std::uint64_t Words __attribute__((vector_size(WIDTH), may_alias));                                \
     typedef double Doubles __attribute__((vector_size(WIDTH), may_alias));                                     \
-    template <int streams, std::size_t ahead = 0>                                                              \
+    template <int streams, std::size_t ahead = 0, int hint = 1>                                                \
     TARGET std::uint64_t read_apart(const std::byte* b, std::size_t distance, std::size_t bytes,               \
                                     std::uint64_t passes) {                                                    \
         constexpr std::size_t vectors = streams == 1 ? 16 : 64 / WIDTH; /* of each stream in one trip */       \
@@ -31,7 +31,7 @@
             for (std::size_t at = 0; at < part; at += vectors * WIDTH) {                                       \
                 _Pragma("GCC unroll 16") for (std::size_t stream = 0; stream < streams; ++stream) {            \
                     const auto* from = reinterpret_cast<const Words*>(b + stream * distance + at);             \
-                    if constexpr (ahead > 0) __builtin_prefetch(b + stream * distance + at + ahead, 0, 1);     \
+                    if constexpr (ahead > 0) __builtin_prefetch(b + stream * distance + at + ahead, 0, hint);  \
                     if constexpr (vectors % 8 == 0) {                                                          \
                         _Pragma("GCC unroll 2") for (std::size_t v = 0; v < vectors; v += 8) {                 \
                             s0 += from[v];                                                                     \
@@ -62,10 +62,10 @@
         for (std::size_t lane = 0; lane < WIDTH / 8; ++lane) sum += all[lane];                                 \
         return sum;                                                                                            \
     }                                                                                                          \
-    template <int streams, std::size_t ahead = 0>                                                              \
+    template <int streams, std::size_t ahead = 0, int hint = 1>                                                \
     TARGET std::uint64_t read(std::byte*, const std::byte* b, const std::byte*, std::size_t bytes,             \
                               std::uint64_t passes) {                                                          \
-        return read_apart<streams, ahead>(b, bytes / streams, bytes, passes);                                  \
+        return read_apart<streams, ahead, hint>(b, bytes / streams, bytes, passes);                            \
     }                                                                                                          \
     TARGET inline std::uint64_t copy(std::byte* a, const std::byte* b, const std::byte*, std::size_t bytes,    \
                                      std::uint64_t passes) {                                                   \
@@ -168,6 +168,11 @@
         return 0;                                                                                                     \
     }                                                                                                                 \
     }
+
+/// One more way to read memory (and no cache).
+#define ROOFLINE_ADD_ASKING_LOOP(SET, CALLED, WIDTH, HERE, STREAMS, AHEAD, HINT)                                  \
+    kernels.memory.push_back({CALLED, Motion::read, STREAMS, false, WIDTH, SET::read<STREAMS, AHEAD, HINT>, HERE, \
+                              nullptr, SET::read_apart<STREAMS, AHEAD, HINT>, true})
 
 #define ROOFLINE_ADD_MEMORY_LOOPS(SET, CALLED, WIDTH, HERE)                                           \
     kernels.memory.push_back({CALLED, Motion::read, 1, false, WIDTH, SET::read<1>, HERE});            \

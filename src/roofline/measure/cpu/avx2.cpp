@@ -80,6 +80,7 @@ __attribute__((target("avx2,avxvnni"), noinline)) bool int8_dot(std::uint64_t tr
 
 void avx2_kernels(Kernels& kernels) {
     ROOFLINE_ADD_MEMORY_LOOPS(avx2, "avx2", 32, here);
+    ROOFLINE_ADD_ASKING_LOOP(avx2, "avx2", 32, here, 8, 1024, 3);
     ROOFLINE_ADD_STREAMING_LOOPS(avx2, "avx2", 32, here);
     kernels.flops.push_back({"avx2", Engine::vector, DType::fp64, 96.0, long_enough, fp64, here});
     kernels.flops.push_back({"avx2", Engine::vector, DType::fp32, 192.0, long_enough, fp32, here});

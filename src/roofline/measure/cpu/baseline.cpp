@@ -75,8 +75,7 @@ void baseline_kernels(Kernels& kernels) {
 #if defined(__aarch64__)
     // A Neoverse-V1 has too few misses under way to read more than 35 GB/s by itself; asking ahead it reads 45. Four
     // places and 8 KiB are what it takes: 6 to 24 are as good, 4 are too late, one place and eight are slower.
-    kernels.memory.push_back({called, Motion::read, 4, false, 16, sixteen::read<4, 8192>, always, nullptr,
-                              sixteen::read_apart<4, 8192>, true});
+    ROOFLINE_ADD_ASKING_LOOP(sixteen, called, 16, always, 4, 8192, 1);
 #endif
 #if defined(__x86_64__)
     ROOFLINE_ADD_STREAMING_LOOPS(sixteen, called, 16, always);
