@@ -3,10 +3,11 @@
 // conversions, of both operands.) To bf16 and tf32, as attention_warp.cuh has it, takes about seven instructions for
 // two values, more than the memory leaves time for.
 //
-// Scores are Q K^T (m16n8k16) with the group's heads as rows; queries are scaled by a power of two, so that those of a
-// head are fp16 without loss down to 2^-14 of the largest. The output is V^T P^T with heads as columns: a lane must
-// hold the weights of its head for keys 2c and 2c+1 of two times eight keys, and has them; of these four keys it reads
-// 16 bytes of values each, and pairs the bytes of two keys before it converts them.
+// Scores are K Q^T (m16n8k16) with 16 keys as rows and the group's heads as columns: no row is empty, as most would be
+// with heads as rows. Queries are scaled by a power of two, so that those of a head are fp16 without loss down to 2^-14
+// of the largest. The output is V^T P^T with heads as columns: a lane must hold the weights of its quad's head for keys
+// 2c and 2c+1 of two times eight keys, so the weights of eight keys and eight heads are turned by one instruction; of
+// these four keys it reads 16 bytes of values each, and pairs the bytes of two keys before it converts them.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -27,6 +28,7 @@ struct Fp8Cache {
     static constexpr int values = 16;  // in 16 bytes
     static constexpr int words = 8;    // pairs of them
     static constexpr int operand_loads = 2;
+    static constexpr bool keys_are_rows = true;
     __device__ static constexpr int element(int pair, int half) { return 2 * pair + half; }
 };
 
@@ -38,7 +40,7 @@ struct DecodeWarp<Fp8Cache, Dimension, Heads> : DecodeState<Fp8Cache, Dimension,
     using State::value_loads;
 
     std::uint32_t query[Heads][key_loads][8];
-    float unit[Heads];  // that the queries were divided by
+    float unit[Heads][2];  // that the queries were divided by, of heads 2c and 2c+1
 
     __device__ void begin(const Queries& queries) {
         this->clear();
@@ -54,7 +56,9 @@ struct DecodeWarp<Fp8Cache, Dimension, Heads> : DecodeState<Fp8Cache, Dimension,
             largest = max(largest, __shfl_xor_sync(~0u, largest, 2));
             const int power = group_power(largest);
             const float factor = power_of_two(-power);
-            unit[tile] = power_of_two(power);
+            const int corner = static_cast<int>(threadIdx.x) % 4;
+            unit[tile][0] = power_of_two(__shfl_sync(~0u, power, 8 * corner));
+            unit[tile][1] = power_of_two(__shfl_sync(~0u, power, 8 * corner + 4));
 #pragma unroll
             for (int i = 0; i < key_loads; ++i) {
 #pragma unroll
@@ -73,34 +77,42 @@ struct DecodeWarp<Fp8Cache, Dimension, Heads> : DecodeState<Fp8Cache, Dimension,
         static_assert(Steps % 2 == 0);
         float weights[Heads][Steps][2];
 #pragma unroll
-        for (int step = 0; step < Steps; ++step) {
-            float scores[4] = {};
-            float others[4] = {};  // a second chain of sums: one alone would wait for itself
+        for (int step = 0; step < Steps; step += 2) {
+            float scores[Heads][2][4] = {};  // two chains of sums: one alone would wait for itself
 #pragma unroll
             for (int i = 0; i < key_loads; ++i) {
-                const uint4 key = source.key(step, i);
+                const uint4 upper = source.key(step, i);
+                const uint4 lower = source.key(step + 1, i);
 #pragma unroll
                 for (int j = 0; j < 8; j += 2) {
-                    mma_fp16(j % 4 == 0 ? scores : others, query[0][i][j], Heads > 1 ? query[Heads - 1][i][j] : 0u,
-                             query[0][i][j + 1], Heads > 1 ? query[Heads - 1][i][j + 1] : 0u,
-                             fp16_pair(word(key, j / 2), 0), fp16_pair(word(key, j / 2), 1));
+                    const std::uint32_t keys[4] = {fp16_pair(word(upper, j / 2), 0), fp16_pair(word(lower, j / 2), 0),
+                                                   fp16_pair(word(upper, j / 2), 1), fp16_pair(word(lower, j / 2), 1)};
+#pragma unroll
+                    for (int tile = 0; tile < Heads; ++tile) {
+                        mma_fp16(scores[tile][j / 2 % 2], keys[0], keys[1], keys[2], keys[3], query[tile][i][j],
+                                 query[tile][i][j + 1]);
+                    }
                 }
             }
 #pragma unroll
             for (int tile = 0; tile < Heads; ++tile) {
-                weights[tile][step][0] = scores[2 * tile] + others[2 * tile];
-                weights[tile][step][1] = scores[2 * tile + 1] + others[2 * tile + 1];
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    weights[tile][step + j / 2][j % 2] = scores[tile][0][j] + scores[tile][1][j];
+                }
             }
         }
         std::uint32_t pairs[Heads][Steps];  // of weights
 #pragma unroll
         for (int tile = 0; tile < Heads; ++tile) {
-            this->weigh(weights[tile], tile, inside, to_exponent * unit[tile]);
+            const float exponents[2] = {to_exponent * unit[tile][0], to_exponent * unit[tile][1]};
+            this->weigh(weights[tile], tile, inside, exponents);
 #pragma unroll
             for (int step = 0; step < Steps; ++step) {
-                pairs[tile][step] = fp16_pair(weights[tile][step][0], weights[tile][step][1]);
-                const float2 rounded = __half22float2(reinterpret_cast<const __half2&>(pairs[tile][step]));
-                this->total[tile] += rounded.x + rounded.y;
+                // What fp16 rounds off the weights is as often more as less: the totals need not know.
+                this->total[tile][0] += weights[tile][step][0];
+                this->total[tile][1] += weights[tile][step][1];
+                pairs[tile][step] = turned(fp16_pair(weights[tile][step][0], weights[tile][step][1]));
             }
         }
 #pragma unroll

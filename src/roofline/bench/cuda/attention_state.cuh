@@ -18,8 +18,10 @@ constexpr int most_in_cluster = 8;  // blocks, on any device that has clusters
 constexpr float log2_e = 1.4426950408889634f;
 constexpr float nothing = -1e30f;  // a score that is no key's: finite, so that differences of two are numbers
 
-/// Heads: tiles of 8 query heads. Dimension: of a head. Cache: says how many values a lane takes of 16 bytes, and which
-/// of them an output belongs to.
+/// Heads: tiles of 8 query heads. Dimension: of a head. Cache: says how many values a lane takes of 16 bytes, which of
+/// them an output belongs to, and whether keys or heads are the rows of the scores. A lane has two scores of each eight
+/// keys: where heads are rows, those of its quad's head with the keys of columns 2c and 2c+1 (c: its corner of the
+/// quad); where keys are rows, those of heads 2c and 2c+1 with its quad's key.
 template <class Cache, int Dimension, int Heads>
 struct DecodeState {
     static constexpr int row_bytes = Dimension * 16 / Cache::values;
@@ -28,15 +30,17 @@ struct DecodeState {
     static_assert(value_loads > 0);
     using Order = TileOrder<row_bytes>;  // of keys and values among lanes, however they are read
 
-    float highest[Heads];  // what the sums are relative to
-    float total[Heads];
+    static constexpr int held = Cache::keys_are_rows ? 2 : 1;  // heads of a tile that a lane has scores of
+
+    float highest[Heads][held];  // what the sums are relative to
+    float total[Heads][held];    // of this lane's weights alone
     float output[Heads][value_loads * Cache::words][4];
 
     __device__ void clear() {
 #pragma unroll
         for (int tile = 0; tile < Heads; ++tile) {
-            highest[tile] = nothing;
-            total[tile] = 0.0f;
+#pragma unroll
+            for (int i = 0; i < held; ++i) highest[tile][i] = nothing, total[tile][i] = 0.0f;
 #pragma unroll
             for (int i = 0; i < value_loads * Cache::words; ++i) {
 #pragma unroll
@@ -45,36 +49,49 @@ struct DecodeState {
         }
     }
 
-    /// Scores of 8 Steps keys, of which `inside` count, become weights relative to `highest`. A lane has
-    /// the scores of its head with the keys of columns 2c and 2c+1 of each eight.
+    /// Scores of 8 Steps keys, of which `inside` count, become weights relative to `highest`.
     template <int Steps>
-    __device__ void weigh(float (&scores)[Steps][2], int tile, int inside, float to_exponent) {
+    __device__ void weigh(float (&scores)[Steps][2], int tile, int inside, const float (&to_exponent)[held]) {
         const int corner = static_cast<int>(threadIdx.x) % 4;
+        const int quad = static_cast<int>(threadIdx.x) % 32 / 4;
         if (inside < 8 * Steps) {  // the last keys
 #pragma unroll
             for (int step = 0; step < Steps; ++step) {
 #pragma unroll
                 for (int which = 0; which < 2; ++which) {
-                    if (8 * step + Order::row(2 * corner + which) >= inside)
+                    if (8 * step + Order::row(Cache::keys_are_rows ? quad : 2 * corner + which) >= inside)
                         scores[step][which] = __int_as_float(0xFF800000);
                 }
             }
         }
-        float best = nothing;
+        const auto higher = [](float a, float b) { return fmaxf(a, b); };
+        float best[held];
+        bool rises = false;
 #pragma unroll
-        for (int step = 0; step < Steps; ++step) best = fmaxf(best, fmaxf(scores[step][0], scores[step][1]));
-        best = fmaxf(best, __shfl_xor_sync(~0u, best, 1));
-        best = fmaxf(best, __shfl_xor_sync(~0u, best, 2));
-        best *= to_exponent;
+        for (int i = 0; i < held; ++i) {
+            best[i] = nothing;
+#pragma unroll
+            for (int step = 0; step < Steps; ++step) {
+                best[i] = fmaxf(best[i], held == 2 ? scores[step][i] : fmaxf(scores[step][0], scores[step][1]));
+            }
+            if constexpr (!Cache::keys_are_rows) best[i] = over_keys(best[i], higher);  // two steps: no need to wait
+            best[i] *= to_exponent[i];
+            rises |= best[i] > highest[tile][i] + 8.0f;
+        }
         // Sums are kept relative to a score that is the highest so far or at most 2^8 below it: they are brought to
         // another only when it rises by more, which after the first keys is rare.
-        if (__any_sync(~0u, best > highest[tile] + 8.0f)) {
-            const float raised = fmaxf(best, highest[tile]);
-            const float factor = power(highest[tile] - raised);
-            highest[tile] = raised;
-            total[tile] *= factor;
-            const float even = __shfl_sync(~0u, factor, 8 * corner);
-            const float odd = __shfl_sync(~0u, factor, 8 * corner + 4);
+        if (__any_sync(~0u, rises)) {
+            float factor[held];
+#pragma unroll
+            for (int i = 0; i < held; ++i) {
+                if constexpr (Cache::keys_are_rows) best[i] = over_keys(best[i], higher);
+                const float raised = fmaxf(best[i], highest[tile][i]);
+                factor[i] = power(highest[tile][i] - raised);
+                highest[tile][i] = raised;
+                total[tile][i] *= factor[i];
+            }
+            const float even = held == 2 ? factor[0] : __shfl_sync(~0u, factor[0], 8 * corner);
+            const float odd = held == 2 ? factor[held - 1] : __shfl_sync(~0u, factor[0], 8 * corner + 4);
 #pragma unroll
             for (int i = 0; i < value_loads * Cache::words; ++i) {
                 output[tile][i][0] *= even;
@@ -87,7 +104,8 @@ struct DecodeState {
         for (int step = 0; step < Steps; ++step) {
 #pragma unroll
             for (int which = 0; which < 2; ++which) {
-                scores[step][which] = power(fmaf(scores[step][which], to_exponent, -highest[tile]));
+                const int head = which % held;
+                scores[step][which] = power(fmaf(scores[step][which], to_exponent[head], -highest[tile][head]));
             }
         }
     }
@@ -124,12 +142,13 @@ struct DecodeState {
         float* totals = peaks + Warps * 8 * Heads;
 #pragma unroll
         for (int tile = 0; tile < Heads; ++tile) {
-            float sum = total[tile];
-            sum += __shfl_xor_sync(~0u, sum, 1);
-            sum += __shfl_xor_sync(~0u, sum, 2);
-            if (corner == 0) {
-                peaks[warp * 8 * Heads + 8 * tile + quad] = highest[tile];
-                totals[warp * 8 * Heads + 8 * tile + quad] = sum;
+#pragma unroll
+            for (int i = 0; i < held; ++i) {
+                const float sum = over_keys(total[tile][i], [](float a, float b) { return a + b; });
+                if ((held == 2 ? quad : corner) != 0) continue;
+                const int head = warp * 8 * Heads + 8 * tile + (held == 2 ? 2 * corner + i : quad);
+                peaks[head] = highest[tile][i];
+                totals[head] = sum;
             }
 #pragma unroll
             for (int i = 0; i < value_loads * Cache::words; i += 2) {
@@ -231,6 +250,16 @@ struct DecodeState {
     }
 
   private:
+    /// What lanes have of a head, each of its own keys, put together.
+    template <class Join>
+    __device__ static float over_keys(float value, const Join& join) {
+#pragma unroll
+        for (int apart = held == 2 ? 4 : 1; apart < (held == 2 ? 32 : 4); apart *= 2) {
+            value = join(value, __shfl_xor_sync(~0u, value, apart));
+        }
+        return value;
+    }
+
     /// How many had a ticket before. What the block wrote is seen by those who come later, and the other way round.
     __device__ static unsigned take_ticket(unsigned* tickets) {
         unsigned before;

@@ -77,6 +77,7 @@ struct DecodeWarp : DecodeState<Cache, Dimension, Heads> {
     /// its 16 bytes.
     template <int Steps, class Source>
     __device__ void take(const Source& source, int inside, float to_exponent) {
+        const float exponents[1] = {to_exponent};
         float weights[Heads][Steps][2];
 #pragma unroll
         for (int step = 0; step < Steps; ++step) {
@@ -100,13 +101,13 @@ struct DecodeWarp : DecodeState<Cache, Dimension, Heads> {
         }
 #pragma unroll
         for (int tile = 0; tile < Heads; ++tile) {
-            this->weigh(weights[tile], tile, inside, to_exponent);
+            this->weigh(weights[tile], tile, inside, exponents);
 #pragma unroll
             for (int step = 0; step < Steps; ++step) {
 #pragma unroll
                 for (int which = 0; which < 2; ++which) {
                     weights[tile][step][which] = tf32(weights[tile][step][which]);
-                    this->total[tile] += weights[tile][step][which];
+                    this->total[tile][0] += weights[tile][step][which];
                 }
             }
         }

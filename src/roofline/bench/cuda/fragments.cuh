@@ -59,11 +59,28 @@ __device__ inline void mma_fp16(float (&sum)[4], std::uint32_t a0, std::uint32_t
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-/// Two e4m3, the bytes of a half of a word, as a pair of fp16.
+/// Two e4m3, the bytes of a half of a word, as a pair of fp16 (Ada, Hopper and later).
 __device__ inline std::uint32_t fp16_pair(std::uint32_t bytes, int half) {
-    const __half2_raw pair =
-        __nv_cvt_fp8x2_to_halfraw2(static_cast<__nv_fp8x2_storage_t>(bytes >> (16 * half)), __NV_E4M3);
-    return static_cast<std::uint32_t>(pair.x) | static_cast<std::uint32_t>(pair.y) << 16;
+    // Halves by name, not by a shift: the conversion takes either half of a register.
+    std::uint32_t pair = 0;
+#if __CUDA_ARCH__ >= 890
+    if (half == 0)
+        asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %1;\ncvt.rn.f16x2.e4m3x2 %0, low;\n}"
+            : "=r"(pair)
+            : "r"(bytes));
+    else
+        asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %1;\ncvt.rn.f16x2.e4m3x2 %0, high;\n}"
+            : "=r"(pair)
+            : "r"(bytes));
+#endif
+    return pair;
+}
+
+/// Turns a matrix of 8 x 8 numbers of 16 bits, of which a lane has two neighbours in the row of its quad.
+__device__ inline std::uint32_t turned(std::uint32_t pair) {
+    std::uint32_t other;
+    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(other) : "r"(pair));
+    return other;
 }
 
 /// sum += a b for a 16 x 8 and b 8 x 8 in tf32.
@@ -101,7 +118,8 @@ __device__ inline std::uint32_t subtract_bf16(std::uint32_t a, std::uint32_t b) 
 }
 
 struct Bf16 {
-    static constexpr int values = 8;  // in 16 bytes
+    static constexpr int values = 8;              // in 16 bytes
+    static constexpr bool keys_are_rows = false;  // of attention's scores
     static constexpr int words = 4;
     static constexpr int operand_loads = 1;  // 16-byte loads of the other operand for as many values
     static constexpr bool grouped = false;
@@ -123,6 +141,7 @@ struct Bf16 {
 /// Bytes in the order 0, 2, 1, 3 of each word: the two of a pair are then where one mask finds them.
 struct Bytes {
     static constexpr int values = 16;
+    static constexpr bool keys_are_rows = false;  // of attention's scores
     static constexpr int words = 8;
     static constexpr int operand_loads = 2;
     static constexpr bool grouped = false;
