@@ -141,6 +141,12 @@ __global__ __launch_bounds__(Warps * 32) void ring_decode_kernel(const __grid_co
     if (warp == 0 && lane == 0) *our_turn = 1.0f;
     const typename Warp::Queries queries(a);  // before the rest of the tiles: behind them they would come late
     for (; asked < Stages; ++asked) fetch(begin + asked * Warps * unit, asked);
+    // The rings are full, and until the queries have come nothing makes room in them: memory goes on with a tile more.
+    if (const int next = begin + Stages * Warps * unit; next < end && elected()) {
+        const int line = (first_row + next) * Order::lines;
+        tile_prefetch(a.key_tiles, line);
+        tile_prefetch(a.value_tiles, line);
+    }
     Warp state;
     state.begin(queries);
     const float to_exponent = log2_e * a.key_scale * rsqrtf(static_cast<float>(Dimension));
