@@ -307,7 +307,7 @@ __device__ void multiply_pieces(const Product& product, const DigitRoom<Shape>& 
 
 #endif
 
-template <class Weights, int Columns, int Warps, int Segment, int Blocks, int Early, bool One, int Pieces>
+template <class Weights, int Columns, int Warps, int Segment, int Blocks, int Early, bool One, int Pieces, int Ahead>
 __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(Product product) {
 #if __CUDA_ARCH__ >= 900
     static_assert(Pieces == 1 || One);
@@ -341,6 +341,13 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
         Turns slot(room.slots);
         const std::uint64_t policy = read_once_policy();
         int early = Early;  // segments before the activations
+        [[maybe_unused]] int before_ahead = room.stages;
+        const auto weights_at = [&](int tile, int row, int segment) {
+            return static_cast<const std::uint8_t*>(product.weights) +
+                   static_cast<std::size_t>(min(tile * Shape::rows + row, product.n - 1)) *
+                       static_cast<std::size_t>(chunks * 64) +
+                   segment * Segment;
+        };
         for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += blocks) {
             const int first_row = tile * Shape::rows;
             const int tile_scales = min(Shape::rows, product.n - first_row) * chunks * 2;
@@ -349,6 +356,27 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
                 const bool with_scales = Weights::grouped && segment == 0;
                 const std::uint32_t arrival = room.full + at.index * 8;
                 if (early-- == 0) barrier_wait(room.loaded, 0);
+                if constexpr (Ahead > 0) {
+                    // The ring is full, and until the activations are cut nothing makes room in it: memory goes on with
+                    // what comes next, as far as the L2.
+                    if (before_ahead-- == 0) {
+                        int next_tile = tile;
+                        int next_segment = segment;
+                        for (int i = 0; i < Ahead && next_tile < tiles; ++i) {
+                            const int bytes =
+                                min(Shape::segment_chunks, chunks - next_segment * Shape::segment_chunks) * 64;
+                            if (elected()) {
+#pragma unroll
+                                for (int row = 0; row < Shape::rows; ++row) {
+                                    bulk_prefetch(weights_at(next_tile, row, next_segment),
+                                                  static_cast<std::uint32_t>(bytes));
+                                }
+                            }
+                            __syncwarp();
+                            if (++next_segment == segments) next_segment = 0, next_tile += blocks;
+                        }
+                    }
+                }
                 barrier_wait(room.empty + at.index * 8, at.parity ^ 1);
                 __syncwarp();
                 if (elected()) {
@@ -358,11 +386,7 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
                     for (int i = 0; i < Shape::rows; ++i) {
                         bulk_copy_once(
                             room.ring + static_cast<std::uint32_t>(at.index * Shape::stage_bytes + i * Shape::pitch),
-                            static_cast<const std::uint8_t*>(product.weights) +
-                                static_cast<std::size_t>(min(first_row + i, product.n - 1)) *
-                                    static_cast<std::size_t>(chunks * 64) +
-                                segment * Segment,
-                            static_cast<std::uint32_t>(some), arrival, policy);
+                            weights_at(tile, i, segment), static_cast<std::uint32_t>(some), arrival, policy);
                     }
                     if (with_scales) {
                         bulk_copy_once(
@@ -423,8 +447,8 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
 #endif
 }
 
-/// One: for one row of activations, and no more.
-template <class Weights, int Columns, int Warps, int Blocks, int Early, bool One = false, int Pieces = 1>
+/// One: for one row of activations, and no more. Ahead: segments beyond the ring that are fetched into the L2.
+template <class Weights, int Columns, int Warps, int Blocks, int Early, bool One = false, int Pieces = 1, int Ahead = 0>
 ProductVariant digit_variant(const char* name) {
     constexpr int segment = 2048 * Pieces;
     using Shape = DigitShape<Weights, Columns, Warps, segment, Blocks, Pieces>;
@@ -432,7 +456,7 @@ ProductVariant digit_variant(const char* name) {
             One ? 1 : Shape::activations,
             Warps * 32 + 64,
             Shape::rows,
-            &digit_product_kernel<Weights, Columns, Warps, segment, Blocks, Early, One, Pieces>,
+            &digit_product_kernel<Weights, Columns, Warps, segment, Blocks, Early, One, Pieces, Ahead>,
             Shape::bytes,
             Blocks,
             &Shape::takes};

@@ -19,6 +19,10 @@ const std::vector<ProductVariant>& int8_products() {
         digit_variant<Int8Digits, 1, 16, 1, 4, true, 2>("digits, 1 x 16 warps, 4 early, one row, 8 x 4 KiB"),
         digit_variant<Int8Digits, 1, 8, 2, 1, true, 2>("digits, 2 x 8 warps, 1 early, one row, 8 x 4 KiB"),
         digit_variant<Int8Digits, 1, 8, 2, 2, true, 2>("digits, 2 x 8 warps, 2 early, one row, 8 x 4 KiB"),
+        digit_variant<Int8Digits, 1, 8, 1, 4, true, 2, 2>("digits, 1 x 8 warps, 4 early, 2 ahead, one row, 8 x 4 KiB"),
+        digit_variant<Int8Digits, 1, 16, 1, 4, true, 1, 2>("digits, 1 x 16 warps, 4 early, 2 ahead, one row"),
+        digit_variant<Int8Digits, 1, 16, 1, 4, true, 2, 2>(
+            "digits, 1 x 16 warps, 4 early, 2 ahead, one row, 8 x 4 KiB"),
         digit_variant<Int8Digits, 1, 8, 1, 4>("digits, 1 x 8 warps, 4 early"),
         digit_variant<Int8Digits, 1, 16, 1, 2>("digits, 1 x 16 warps, 2 early"),
         digit_variant<Int8Digits, 1, 8, 2, 1>("digits, 2 x 8 warps, 1 early"),
