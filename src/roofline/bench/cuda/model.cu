@@ -9,6 +9,9 @@ namespace roofline::cuda::kernels {
 
 namespace {
 
+constexpr double seconds_of_a_way = 0.003;  // that is tried
+constexpr std::size_t most_contenders = 4;
+
 std::size_t product_of(std::initializer_list<int> factors) {
     std::size_t product = 1;
     for (const int factor : factors) product *= static_cast<std::size_t>(factor);
@@ -188,11 +191,11 @@ Attention Model::attention(int index) const {
 }
 
 void Model::choose(const std::string& backend) {
-    constexpr double seconds = 0.003;
     chosen_.clear();
     library_.reset();
     const std::string products_of = backend == "cudnn" ? "cublaslt" : backend;
     const std::array<const char*, products> names = {"qkv", "output", "gate_up", "down", "head"};
+    std::array<std::vector<ProductWay>, products> contenders;  // the fastest few alone, in that order
     for (const auto kind : {qkv, output, gate_up, down, head}) {
         const Product shape = product(kind, 0);
         const auto ways = product_ways(products_of, step_.weights, false, shape.m, shape.n, shape.k);
@@ -201,21 +204,49 @@ void Model::choose(const std::string& backend) {
         for (const auto& way : ways) {
             runs.push_back([&](int index) { way.run(product(kind, index), true, clock_->stream()); });
         }
+        std::vector<double> times;
         const int best = fastest(
             *clock_, runs,
             std::min(buffers, rotation(static_cast<std::size_t>(weight_bytes(step_.weights, shape.n, shape.k)))),
-            seconds);
+            seconds_of_a_way, &times);
         if (best < 0) throw Failure{std::string("no way to multiply ") + names[kind] + " ran"};
         ways_[kind] = ways[static_cast<std::size_t>(best)];
-        chosen_.push_back(std::string(names[kind]) + ": " + products_of + ", " + ways_[kind].name);
+        std::vector<std::size_t> order;
+        for (std::size_t i = 0; i < ways.size(); ++i) {
+            if (times[i] > 0.0) order.push_back(i);
+        }
+        std::ranges::sort(order, {}, [&](std::size_t i) { return times[i]; });
+        if (order.size() > most_contenders) order.resize(most_contenders);
+        for (const std::size_t i : order) contenders[kind].push_back(ways[i]);
     }
+    choose_attention(backend);
+    if (!step_.prefill) {
+        // Which is fastest alone need not be where others go before it and behind it.
+        for (const auto kind : {qkv, output, gate_up, down}) {
+            std::vector<Run> runs;
+            for (const auto& way : contenders[kind]) {
+                runs.push_back([&, kind](int) {
+                    ways_[kind] = way;
+                    run(kind == qkv || kind == output ? attention_part : ffn_part, true);
+                });
+            }
+            const int best = fastest(*clock_, runs, 1, seconds_of_a_way);
+            ways_[kind] = contenders[kind][static_cast<std::size_t>(std::max(best, 0))];
+        }
+    }
+    for (const auto kind : {head, down, gate_up, output, qkv}) {
+        chosen_.insert(chosen_.begin(), std::string(names[kind]) + ": " + products_of + ", " + ways_[kind].name);
+    }
+}
+
+void Model::choose_attention(const std::string& backend) {
     if (backend == "cudnn") {
         library_ = std::make_unique<LibraryAttention>(attention(0), step_.cache);
         std::vector<Run> runs;
         for (int plan = 0; plan < library_->plans(); ++plan) {
             runs.push_back([&, plan](int index) { library_->run(attention(index), plan, clock_->stream()); });
         }
-        plan_ = fastest(*clock_, runs, distinct(), seconds);
+        plan_ = fastest(*clock_, runs, distinct(), seconds_of_a_way);
         if (plan_ < 0) throw Failure{"no plan of cuDNN's ran"};
         chosen_.push_back("attention: cudnn, plan " + std::to_string(plan_));
         return;
@@ -235,7 +266,7 @@ void Model::choose(const std::string& backend) {
         splits_ = one.splits;
         split_keys_ = one.split_keys;
     };
-    // Each among its neighbours: which is fastest alone need not be where a product goes before it and one behind it.
+    // Each among its neighbours, as products are.
     std::vector<Run> runs;
     for (std::size_t i = 0; i < decode_.size(); ++i) {
         runs.push_back([&, i](int) {
@@ -243,7 +274,7 @@ void Model::choose(const std::string& backend) {
             run(attention_part, true);
         });
     }
-    const int best = fastest(*clock_, runs, 1, seconds);
+    const int best = fastest(*clock_, runs, 1, seconds_of_a_way);
     if (best < 0) throw Failure{"our decode attention does not take this shape of heads and cache"};
     take(static_cast<std::size_t>(best));
     chosen_.push_back(std::string("attention: own, ") + decode_[static_cast<std::size_t>(decode_way_)].name);

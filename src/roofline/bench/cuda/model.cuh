@@ -97,6 +97,7 @@ class Model {
     Product product(ProductKind kind, int layer) const;
     void multiply(ProductKind kind, int layer, bool overlap) const;
     Attention attention(int layer) const;
+    void choose_attention(const std::string& backend);
     Layer make_layer(std::uint32_t seed) const;
 
     ModelShape model_;
