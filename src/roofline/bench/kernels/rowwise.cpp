@@ -4,8 +4,108 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <vector>
 
 namespace roofline::bench {
+namespace {
+
+constexpr std::int64_t narrowed_at_once =
+    16384;  // numbers: fewer are done by one thread before others have heard of it
+
+/// The largest of `run` numbers by size; never zero. Without its sign a number is ordered as its bits are, and of
+/// integers a compiler makes vectors.
+inline __attribute__((always_inline)) float largest_of(const float* from, std::int64_t run) {
+    std::uint32_t most = std::bit_cast<std::uint32_t>(1e-20F);
+    for (std::int64_t i = 0; i < run; ++i) most = std::max(most, std::bit_cast<std::uint32_t>(from[i]) & 0x7FFFFFFFU);
+    return std::bit_cast<float>(most);
+}
+
+/// To the nearest by way of a number so large that nothing lies between whole ones: a compiler makes vectors of it.
+inline __attribute__((always_inline)) std::int32_t nearest(float value) {
+    return static_cast<std::int32_t>((value + 12582912.0F) - 12582912.0F);
+}
+
+/// Returns the sum of what was written.
+inline __attribute__((always_inline)) std::int32_t narrow_run(const float* from, std::int8_t* to, std::int64_t run,
+                                                              float& scale) {
+    const float largest = largest_of(from, run);
+    const float inverse = 127.0F / largest;
+    std::int32_t sum = 0;
+    for (std::int64_t i = 0; i < run; ++i) {
+        const std::int32_t value = nearest(from[i] * inverse);
+        to[i] = static_cast<std::int8_t>(value);
+        sum += value;
+    }
+    scale = largest / 127.0F;
+    return sum;
+}
+
+/// e^-x = 2^(whole + rest), within 4 in a million (1 for |x| < 10); nothing is below e^-87 or above e^87. The whole
+/// part is had by way of a number so large that nothing lies between whole ones, and goes into the exponent; 2^rest is
+/// a polynomial (within 2 in ten million), in parts that do not wait for each other.
+inline __attribute__((always_inline)) float exponential_of_minus(float x) {
+    // As integers floats are ordered if they are positive, and the other way round, above all these, if they are not.
+    constexpr auto most = std::bit_cast<std::int32_t>(87.0F);
+    constexpr auto least = std::bit_cast<std::uint32_t>(-87.0F);
+    const auto bits = std::bit_cast<std::int32_t>(x);
+    const auto not_above = static_cast<std::uint32_t>(bits < most ? bits : most);
+    x = std::bit_cast<float>(not_above < least ? not_above : least);
+    const float whole = x * -1.44269504F + 12582912.0F;
+    const float rest = (12582912.0F - whole) + x * -1.44269504F;
+    const float square = rest * rest;
+    const float low = rest * 0.693147182F + 1.00000012F;
+    const float middle = rest * 0.0555035695F + 0.240221068F;
+    const float high = rest * 0.00133908633F + 0.00967603177F;
+    const float power = (high * square + middle) * square + low;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(power) + (std::bit_cast<std::uint32_t>(whole) << 23U));
+}
+
+inline __attribute__((always_inline)) void silu_run(const float* gate, const float* up, float* y, std::int64_t run) {
+    for (std::int64_t i = 0; i < run; ++i) y[i] = gate[i] / (1.0F + exponential_of_minus(gate[i])) * up[i];
+}
+
+/// What is no number is passed over. Several maxima are under way, for one alone waits for itself.
+inline __attribute__((always_inline)) float largest_run(const float* from, std::int64_t run) {
+    constexpr std::int64_t abreast = 64;
+    float most[abreast];
+    for (float& one : most) one = -std::numeric_limits<float>::infinity();
+    std::int64_t at = 0;
+    for (; at + abreast <= run; at += abreast) {
+        for (std::int64_t i = 0; i < abreast; ++i) most[i] = from[at + i] > most[i] ? from[at + i] : most[i];
+    }
+    for (; at < run; ++at) most[0] = from[at] > most[0] ? from[at] : most[0];
+    return *std::max_element(most, most + abreast);
+}
+
+/// One text, compiled for every instruction set; the best that this processor has is chosen when the program runs.
+template <auto text, class... Given>
+auto plainly(Given... given) {
+    return text(given...);
+}
+#if defined(__x86_64__)
+template <auto text, class... Given>
+__attribute__((target("avx2,fma"))) auto with_avx2(Given... given) {
+    return text(given...);
+}
+template <auto text, class... Given>
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,prefer-vector-width=512"))) auto with_avx512(
+    Given... given) {
+    return text(given...);
+}
+#endif
+template <auto text, class... Given>
+auto best_of() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq"))
+        return with_avx512<text, Given...>;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return with_avx2<text, Given...>;
+#endif
+    return plainly<text, Given...>;
+}
+
+}  // namespace
 
 void rms_norm(const float* x, const float* gain, float* y, std::int64_t rows, std::int64_t width, Threads& threads) {
     threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
@@ -32,16 +132,14 @@ void add(float* stream, const float* x, std::int64_t rows, std::int64_t width, T
 }
 
 void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads) {
+    static const auto multiply_run = best_of<silu_run, const float*, const float*, float*, std::int64_t>();
     constexpr std::int64_t strip = 1024;
     const std::int64_t strips = (width + strip - 1) / strip;
     threads.ranges(rows * strips, 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t item = first; item < last; ++item) {
-            const float* gate = x + item / strips * 2 * width;
-            const float* up = gate + width;
-            float* to = y + item / strips * width;
             const std::int64_t begin = item % strips * strip;
-            for (std::int64_t i = begin; i < std::min(width, begin + strip); ++i)
-                to[i] = gate[i] / (1.0F + std::exp(-gate[i])) * up[i];
+            const float* gate = x + item / strips * 2 * width + begin;
+            multiply_run(gate, gate + width, y + item / strips * width + begin, std::min(strip, width - begin));
         }
     });
 }
@@ -76,6 +174,20 @@ void rotary(float* qkv, const float* table, const QkvRows& shape, Threads& threa
     });
 }
 
+namespace {
+
+/// To bf16 in runs whose elements lie evenly apart, so that only places of runs have to be found.
+template <class Place>
+inline __attribute__((always_inline)) void write_runs(const float* from, std::int64_t count, std::int64_t run,
+                                                      std::int64_t apart, const Place& place) {
+    for (std::int64_t begin = 0; begin < count; begin += run) {
+        Bf16* to = place(begin);
+        for (std::int64_t i = 0; i < run; ++i) to[i * apart] = to_bf16(from[begin + i]);
+    }
+}
+
+}  // namespace
+
 void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity, DType kv, KvLayout layout,
               const QkvRows& shape, Threads& threads) {
     const std::int64_t d = shape.head_dim;
@@ -90,13 +202,14 @@ void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity,
                     void* target = value ? values : keys;
                     if (kv == DType::bf16) {
                         auto* to = static_cast<Bf16*>(target) + base;
-                        if (value) {
-                            for (std::int64_t i = 0; i < d; ++i)
-                                to[value_place(layout, position, i, d)] = to_bf16(source[i]);
-                        } else {
-                            for (std::int64_t i = 0; i < d; ++i)
-                                to[key_place(layout, position, i, d)] = to_bf16(source[i]);
-                        }
+                        if (layout == KvLayout::rows)
+                            write_runs(source, d, d, 1, [&](std::int64_t) { return to + position * d; });
+                        else if (value)
+                            write_runs(source, d, 16, 4,
+                                       [&](std::int64_t i) { return to + value_place(layout, position, i, d); });
+                        else
+                            write_runs(source, d, 4, 1,
+                                       [&](std::int64_t i) { return to + key_place(layout, position, i, d); });
                     } else {
                         std::memcpy(static_cast<float*>(target) + base + position * d, source,
                                     static_cast<std::size_t>(d) * sizeof(float));
@@ -126,72 +239,27 @@ void gather(const Bf16* table, const std::int32_t* tokens, float* y, std::int64_
 }
 
 void argmax(const float* logits, std::int32_t* best, std::int64_t rows, std::int64_t width, Threads& threads) {
-    threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t row = first; row < last; ++row) {
-            const float* from = logits + row * width;
-            best[row] = static_cast<std::int32_t>(std::max_element(from, from + width) - from);
+    static const auto largest_of_run = best_of<largest_run, const float*, std::int64_t>();
+    constexpr std::int64_t strip = 1024;
+    const std::int64_t strips = (width + strip - 1) / strip;
+    std::vector<float> largest(static_cast<std::size_t>(rows * strips));
+    threads.ranges(rows * strips, 4, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t item = first; item < last; ++item) {
+            const std::int64_t begin = item % strips * strip;
+            largest[static_cast<std::size_t>(item)] =
+                largest_of_run(logits + item / strips * width + begin, std::min(strip, width - begin));
         }
     });
-}
-
-namespace {
-
-constexpr std::int64_t narrowed_at_once =
-    16384;  // numbers: fewer are done by one thread before others have heard of it
-
-/// The largest of `run` numbers by size; never zero. Without its sign a number is ordered as its bits are, and of
-/// integers a compiler makes vectors.
-inline __attribute__((always_inline)) float largest_of(const float* from, std::int64_t run) {
-    std::uint32_t most = std::bit_cast<std::uint32_t>(1e-20F);
-    for (std::int64_t i = 0; i < run; ++i) most = std::max(most, std::bit_cast<std::uint32_t>(from[i]) & 0x7FFFFFFFU);
-    return std::bit_cast<float>(most);
-}
-
-/// To the nearest by way of a number so large that nothing lies between whole ones: a compiler makes vectors of it.
-inline __attribute__((always_inline)) std::int32_t nearest(float value) {
-    return static_cast<std::int32_t>((value + 12582912.0F) - 12582912.0F);
-}
-
-/// Returns the sum of what was written.
-inline __attribute__((always_inline)) std::int32_t narrow_run_in_vectors(const float* from, std::int8_t* to,
-                                                                         std::int64_t run, float& scale) {
-    const float largest = largest_of(from, run);
-    const float inverse = 127.0F / largest;
-    std::int32_t sum = 0;
-    for (std::int64_t i = 0; i < run; ++i) {
-        const std::int32_t value = nearest(from[i] * inverse);
-        to[i] = static_cast<std::int8_t>(value);
-        sum += value;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const float* from = logits + row * width;
+        const float* of_strip = largest.data() + row * strips;
+        best[row] = 0;
+        if (std::isnan(from[0])) continue;  // nothing is larger, as for std::max_element
+        const float most = *std::max_element(of_strip, of_strip + strips);
+        const std::int64_t begin = (std::find(of_strip, of_strip + strips, most) - of_strip) * strip;
+        best[row] = static_cast<std::int32_t>(std::find(from + begin, from + width, most) - from);
     }
-    scale = largest / 127.0F;
-    return sum;
 }
-
-using NarrowRun = std::int32_t (*)(const float* from, std::int8_t* to, std::int64_t run, float& scale);
-std::int32_t narrow_run_plainly(const float* from, std::int8_t* to, std::int64_t run, float& scale) {
-    return narrow_run_in_vectors(from, to, run, scale);
-}
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) std::int32_t narrow_run_avx2(const float* from, std::int8_t* to, std::int64_t run,
-                                                             float& scale) {
-    return narrow_run_in_vectors(from, to, run, scale);
-}
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512"))) std::int32_t narrow_run_avx512(
-    const float* from, std::int8_t* to, std::int64_t run, float& scale) {
-    return narrow_run_in_vectors(from, to, run, scale);
-}
-#endif
-NarrowRun best_narrow_run() {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq"))
-        return narrow_run_avx512;
-    if (__builtin_cpu_supports("avx2")) return narrow_run_avx2;
-#endif
-    return narrow_run_plainly;
-}
-
-}  // namespace
 
 void narrow_to_bf16(const float* x, Bf16* y, std::int64_t count, Threads& threads) {
     threads.ranges(count, narrowed_at_once, [&](std::int64_t first, std::int64_t last) {
@@ -201,11 +269,11 @@ void narrow_to_bf16(const float* x, Bf16* y, std::int64_t count, Threads& thread
 
 void narrow_to_int8(const float* x, std::int8_t* y, float* scales, float* sums, std::int64_t count, std::int64_t run,
                     Threads& threads) {
-    static const NarrowRun narrow_run = best_narrow_run();
+    static const auto narrow_best = best_of<narrow_run, const float*, std::int8_t*, std::int64_t, float&>();
     const std::int64_t grain = std::max<std::int64_t>(1, narrowed_at_once / run);
     threads.ranges(count / run, grain, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t part = first; part < last; ++part) {
-            const std::int32_t sum = narrow_run(x + part * run, y + part * run, run, scales[part]);
+            const std::int32_t sum = narrow_best(x + part * run, y + part * run, run, scales[part]);
             if (sums != nullptr) sums[part] = static_cast<float>(sum);
         }
     });
