@@ -73,8 +73,7 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                 ProductCall call{
                     .m = m, .n = n, .k = k, .weights = operands->weights[0].view(), .y = operands->y.data()};
                 activations.prepare(operands->x.data(), call, *kernels, *threads);
-                const auto function = kernels->of(type);
-                threads->ranges(n, 8, [&](std::int64_t first, std::int64_t last) { function(call, first, last); });
+                multiply(call, kernels->of(type), *threads);
                 const double error = largest_error(reference(*operands), operands->y);
                 EXPECT_LE(error, tolerance(operands->task))
                     << kernels->name << " " << name(type) << " " << m << " x " << n << " x " << k;
@@ -430,6 +429,11 @@ TEST(Team, PartsFollowEachOtherFromNothingToAllAndGetShorter) {
     std::vector<std::int64_t> begins;
     for (std::int64_t part = 0; part <= parts.count(); ++part) begins.push_back(parts.begin(part));
     EXPECT_EQ(begins, (std::vector<std::int64_t>{0, 16, 32, 40, 48, 52, 56, 58, 60, 62, 64}));
+    // None shorter than five: 16, 16; 8, 8; the next would have four, so 16 are shared out at once.
+    const Parts longer(64, 2, 5);
+    begins.clear();
+    for (std::int64_t part = 0; part <= longer.count(); ++part) begins.push_back(longer.begin(part));
+    EXPECT_EQ(begins, (std::vector<std::int64_t>{0, 16, 32, 40, 48, 56, 64}));
 }
 
 TEST(Team, RangesCoverEverythingOnceInMultiplesOfTheirGrain) {

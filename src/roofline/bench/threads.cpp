@@ -91,13 +91,13 @@ void Threads::run(std::int64_t chunks, const std::function<void(std::int64_t, in
 }
 
 void Threads::ranges(std::int64_t total, std::int64_t grain,
-                     const std::function<void(std::int64_t, std::int64_t)>& work) {
+                     const std::function<void(std::int64_t, std::int64_t)>& work, std::int64_t least) {
     const std::int64_t pieces = (total + grain - 1) / grain;
     if (count() == 1 || pieces == 1) {
         if (total > 0) work(0, total);
         return;
     }
-    const Parts parts(pieces, count());
+    const Parts parts(pieces, count(), std::max<std::int64_t>(1, (least + grain - 1) / grain));
     run(parts.count(), [&](std::int64_t part, int) {
         const std::int64_t first = parts.begin(part) * grain;
         const std::int64_t last = std::min(total, parts.begin(part + 1) * grain);

@@ -15,11 +15,12 @@ namespace roofline::bench {
 
 /// [0, total) in parts for `abreast` threads, of which whoever is free takes the next: each round shares out half of
 /// what is left, the last one all of it. Long parts come first, for those who read on without a jump, and short ones
-/// last: nobody waits long for the slowest, of which there is one wherever others use the machine too.
+/// last: nobody waits long for the slowest, of which there is one wherever others use the machine too. None is shorter
+/// than `least`, but for what is left of a total that is.
 class Parts {
   public:
-    Parts(std::int64_t total, std::int64_t abreast) : total_(total), abreast_(abreast) {
-        while ((total_ >> last_round_) > 2 * abreast_) ++last_round_;
+    Parts(std::int64_t total, std::int64_t abreast, std::int64_t least = 1) : total_(total), abreast_(abreast) {
+        while ((total_ >> last_round_) > 2 * abreast_ * least) ++last_round_;
     }
     std::int64_t count() const { return (last_round_ + 1) * abreast_; }
     /// Parts may be empty. begin(count()) is the total.
@@ -51,8 +52,10 @@ class Threads {
     /// free takes the next: a thread that the system interrupts does not hold up the rest.
     void run(std::int64_t chunks, const std::function<void(std::int64_t, int)>& work);
 
-    /// Ranges of [0, total) in multiples of `grain`, several for every thread (Parts); a lone thread has one.
-    void ranges(std::int64_t total, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& work);
+    /// Ranges of [0, total) in multiples of `grain`, several for every thread (Parts); a lone thread has one. None but
+    /// the last is shorter than `least`.
+    void ranges(std::int64_t total, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& work,
+                std::int64_t least = 1);
 
   private:
     Threads() = default;

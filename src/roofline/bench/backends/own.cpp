@@ -61,8 +61,7 @@ class OwnKernel final : public Kernel {
                 const auto& matrices = weights_.empty() ? operands_.weights : weights_;
                 ProductCall call{.m = task.m, .n = task.n, .k = task.k, .weights = matrices[copy].view(), .y = y};
                 activations_.prepare(x, call, products_, threads_);
-                const auto function = products_.of(task.weights);
-                threads_.ranges(task.n, 8, [&](std::int64_t first, std::int64_t last) { function(call, first, last); });
+                multiply(call, products_.of(task.weights), threads_);
                 break;
             }
             case TaskKind::attention: {

@@ -29,6 +29,16 @@ void pack(const void* x, std::int64_t m, std::int64_t k, DType type, void* packe
     }
 }
 
+void multiply(const ProductCall& call, ProductKernels::Function function, Threads& threads) {
+    // Nothing is asked ahead where a part begins, a microsecond or two. So a part takes as long at least as all threads
+    // together read this much, some ten: less is lost at its beginning, and nobody waits longer for the last to end.
+    constexpr std::int64_t read_meanwhile = 1 << 20;
+    const std::int64_t row_bytes = call.k * bits(call.weights.type) / 8;
+    threads.ranges(
+        call.n, 8, [&](std::int64_t first, std::int64_t last) { function(call, first, last); },
+        read_meanwhile / (threads.count() * row_bytes * call.m));
+}
+
 const ProductKernels& best_products() {
     static const ProductKernels* const best = [] {
         for (const ProductKernels* kernels : {neon_products(), avx512_products(), avx2_products()}) {

@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "roofline/bench/numbers.hpp"
+#include "roofline/bench/threads.hpp"
 #include "roofline/core/dtype.hpp"
 
 namespace roofline::bench {
@@ -111,6 +112,9 @@ const ProductKernels* neon_products();    // null where the processor (or the bu
 const ProductKernels* avx2_products();    // likewise for AVX2 with FMA
 const ProductKernels* avx512_products();  // likewise for AVX-512 with VNNI and BF16
 const ProductKernels& best_products();
+
+/// All rows of W, shared out over threads.
+void multiply(const ProductCall& call, ProductKernels::Function function, Threads& threads);
 
 /// Bytes of the panels of x: rows filled up to a multiple of 8.
 std::int64_t packed_bytes(std::int64_t m, std::int64_t k, DType type);
