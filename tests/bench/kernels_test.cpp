@@ -106,14 +106,17 @@ TEST(Products, NumbersForWholeBytesAreWithinHalfAUnit) {
 }
 
 TEST(Products, PlacesThatReadSideBySideDoNotCrowdInOnePartOfACache) {
-    // Rows of 2 KiB in ways of 16: 256 rows on, all eight places would fall on the same lines; 255 on, on eight evenly
-    // apart. Rows of 4 KiB have four places to fall on at best, which any odd number reaches.
-    EXPECT_EQ(spread_stretch(256, 2048, 8, 16384), 255);
-    EXPECT_EQ(spread_stretch(256, 4096, 8, 16384), 255);
-    EXPECT_EQ(spread_stretch(0, 2048, 8, 16384), 0);
+    // Rows of 2 KiB in ways of 16: 256 rows on, places would fall on the same lines; 255 on, 2 KiB from each other.
+    EXPECT_EQ(spread_stretch(256, 2048, 16384), 255);
+    EXPECT_EQ(spread_stretch(255, 2048, 16384), 255);
+    // Rows of 8 KiB and a line: 127 of them are 64 ways less a line, 126 are 63.5 ways less two.
+    EXPECT_EQ(spread_stretch(128, 8256, 16384), 126);
+    EXPECT_EQ(spread_stretch(64, 8256, 16384), 63);
+    EXPECT_EQ(spread_stretch(1, 2048, 16384), 1);
+    EXPECT_EQ(spread_stretch(0, 2048, 16384), 0);
     for (const std::int64_t last : {1, 7, 8, 40, 41, 64}) {
         std::vector<int> times(static_cast<std::size_t>(last), 0);
-        side_by_side<8>(0, last, spread_stretch(last / 8, 64, 8, 16384), [&](const std::int64_t(&rows)[8]) {
+        side_by_side<8>(0, last, spread_stretch(last / 8, 64, 16384), [&](const std::int64_t(&rows)[8]) {
             for (const std::int64_t row : rows) ++times[static_cast<std::size_t>(row)];
         });
         for (const int count : times) EXPECT_GE(count, 1) << last;

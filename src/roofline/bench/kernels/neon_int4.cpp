@@ -152,7 +152,7 @@ void vector_int4(const ProductCall& call, std::int64_t first, std::int64_t last)
     const auto* values = static_cast<const std::uint8_t*>(call.weights.values);
     const std::int64_t begin = first / int4_tile_rows;
     const std::int64_t end = (last + int4_tile_rows - 1) / int4_tile_rows;
-    const std::int64_t stretch = spread_stretch((end - begin) / tiles, lie.values, tiles, way_bytes);
+    const std::int64_t stretch = spread_stretch((end - begin) / tiles, lie.values, way_bytes);
     side_by_side<tiles>(begin, end, stretch, [&](const std::int64_t(&at)[tiles]) {
         FourTiles four;
         for (int i = 0; i < tiles; ++i) {

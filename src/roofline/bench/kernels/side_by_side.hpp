@@ -33,25 +33,17 @@ inline __attribute__((always_inline)) void side_by_side(std::int64_t first, std:
     side_by_side<runs>(first, last, even_share % 2 == 1 ? even_share : even_share - 1, step);
 }
 
-/// The stretch, of at most `share` rows, with which `runs` places crowd least in a cache whose ways have `way_bytes`:
-/// many places that read ahead push each other out even where they are not a power of two apart.
-inline std::int64_t spread_stretch(std::int64_t share, std::int64_t row_bytes, std::int64_t runs,
-                                   std::int64_t way_bytes) {
-    const std::int64_t room = way_bytes / runs;
-    std::int64_t best = share;
-    std::int64_t least = runs * room;
-    for (std::int64_t stretch = share; stretch > std::max<std::int64_t>(share - 4, 0); --stretch) {
-        std::int64_t crowding = 0;
-        for (std::int64_t i = 1; i < runs; ++i) {
-            const std::int64_t apart = i * stretch * row_bytes % way_bytes;
-            crowding += std::max<std::int64_t>(0, room - std::min(apart, way_bytes - apart));
-        }
-        if (crowding < least) {
-            least = crowding;
-            best = stretch;
-        }
-    }
-    return best;
+/// An odd stretch of at most `share` rows, so that little is left over, but for the one below it where neighbours among
+/// the places would meet within 1 KiB in a cache whose ways have `way_bytes`: what they ask for ahead would push out
+/// what the other reads.
+inline std::int64_t spread_stretch(std::int64_t share, std::int64_t row_bytes, std::int64_t way_bytes) {
+    if (share < 2) return share;
+    const auto between = [&](std::int64_t stretch) {
+        const std::int64_t apart = stretch * row_bytes % way_bytes;
+        return std::min(apart, way_bytes - apart);
+    };
+    const std::int64_t odd = share % 2 == 1 ? share : share - 1;
+    return between(odd) < 1024 && between(odd - 1) > between(odd) ? odd - 1 : odd;
 }
 
 }  // namespace roofline::bench
