@@ -76,6 +76,52 @@ TEST(Bench, WithoutKnownRoofsNothingIsSaidOfLimits) {
     EXPECT_NE(answer.out.find("tokens/s"), std::string::npos);
 }
 
+// Three threads of a machine that was never there; one reads 2 GB/s.
+constexpr const char* three_threads = R"({"schema": "roofline.device/1", "name": "made-up-3",
+    "title": "Made up, 3 threads", "vendor": "Nobody", "kind": "cpu",
+    "engines": [{"id": "vector", "rates": {"fp32": {"value": 3e9, "unit": "FLOP/s", "source": "measured"}}}],
+    "multiprocessors": {"value": 3, "unit": "count", "source": "measured"},
+    "memory": [{"id": "memory", "technology": "main memory",
+                "bandwidth": {"value": 5e9, "unit": "B/s", "source": "measured"}}],
+    "sources": {"measured": {"kind": "measured", "title": "made up", "date": "2026-01-02"}},
+    "context": {"figures": [
+        {"name": "vector.fp32", "unit": "FLOP/s", "value": 3e9, "one_thread": 1e9},
+        {"name": "memory.read", "unit": "B/s", "value": 5e9, "one_thread": 2e9}]}})";
+
+TEST(Bench, OneThreadIsHeldAgainstTheCeilingsOfOne) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    folder.write("roofline/this.json", three_threads);
+    const Answer answer =
+        run(quick(model, {"--only", "operators", "--format", "json"}), {{"XDG_CONFIG_HOME", folder.path()}});
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    const Json report = Json::parse(answer.out, nullptr, false);
+    EXPECT_EQ(report["device"]["memory"][0]["bandwidth"]["value"], 2e9);
+    EXPECT_EQ(report["device"]["multiprocessors"]["value"], 1);
+    EXPECT_NE(answer.out.find("ceilings are those of one thread, measured beside those of 3 threads"),
+              std::string::npos);
+    const auto found = Schema::published("report.schema.json").violations(report);
+    EXPECT_TRUE(found.empty()) << joined(found);
+}
+
+TEST(Bench, CeilingsOfOtherThreadsAreSaidToBe) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    std::string silent = three_threads;  // of one thread
+    silent.resize(silent.find(",\n    \"context\""));
+    const std::string file = folder.write("three.json", silent + "}");
+    const Answer answer = run(quick(model, {"--only", "operators", "--roofs", file}));
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("ceilings are those of 3 threads, one thread ran here: `roofline measure --threads 1"),
+              std::string::npos)
+        << answer.out;
+    // Cores of a datasheet are counted likewise; a GPU has none to compare.
+    const Answer cores = run(quick(model, {"--only", "operators", "--roofs", "xeon-8480"}));
+    EXPECT_NE(cores.out.find("ceilings are those of 56 cores"), std::string::npos) << cores.out;
+    const Answer gpu = run(quick(model, {"--only", "operators", "--roofs", "h100-sxm"}));
+    EXPECT_EQ(gpu.out.find("ceilings are those"), std::string::npos) << gpu.out;
+}
+
 TEST(Bench, WhatCannotBeRunIsSaidInOneLine) {
     const TemporaryFolder folder;
     const std::string model = folder.write("toy/config.json", toy);

@@ -68,6 +68,42 @@ TEST(CpuDevice, ItsFileIsReadBackWithTheSameFigures) {
     EXPECT_TRUE(has_measured_ceilings(*back));
 }
 
+TEST(CpuDevice, OneThreadOfItIsMadeOfWhatOneThreadReached) {
+    Measured measured;
+    measured.found = {found("vector.fp32", 4e12, Unit::flops_per_second),
+                      found("matrix.bf16", 8e12, Unit::flops_per_second), found("memory.read", 50e9),
+                      found("l3.read", 300e9)};
+    measured.found[0].one_thread = 1e12;  // nobody tried matrix.bf16 on one thread
+    measured.found[2].one_thread = 20e9;
+    measured.found[3].one_thread = 90e9;
+    measured.device = cpu_device(machine(), 4, measured.found, levels(), "2026-01-02");
+    const std::string text = io::dump(measured_json(measured));
+    const auto whole = io::read_device(text, "this.json");
+    ASSERT_TRUE(whole) << whole.error().text;
+    const auto alone = on_one_thread(*whole, io::Json::parse(text));
+    ASSERT_TRUE(alone);
+    EXPECT_EQ(alone->multiprocessors->value, 1.0);
+    EXPECT_EQ(alone->rate(Engine::vector, DType::fp32)->value, 1e12);
+    EXPECT_FALSE(alone->rate(Engine::matrix, DType::bf16));
+    EXPECT_FALSE(alone->ceilings.contains("matrix.bf16"));
+    EXPECT_EQ(alone->bandwidth(Level::memory)->value, 20e9);
+    EXPECT_EQ(alone->ceilings.at("memory.bandwidth").value, 20e9);
+    EXPECT_EQ(alone->bandwidth(Level::cache)->value, 90e9);
+    EXPECT_EQ(alone->capacity(Level::cache)->value, 52428800.0);
+    EXPECT_TRUE(io::read_device(io::dump(io::write_device(*alone)), "alone.json"));
+}
+
+TEST(CpuDevice, NothingIsMadeUpOfOneThreadWhereAFileSaysNothingOfIt) {
+    const std::vector<Found> figures = {found("memory.read", 50e9)};
+    const Device device = cpu_device(machine(), 4, figures, levels(), "");
+    for (const char* file : {R"({})", R"([])", R"({"context": 3})", R"({"context": {"figures": {}}})",
+                             R"({"context": {"figures": [1, {"name": 2}, {"name": "memory.read"}]}})",
+                             R"({"context": {"figures": [{"name": "memory.read", "one_thread": "fast"}]}})",
+                             R"({"context": {"figures": [{"name": "memory.read", "one_thread": 0}]}})",
+                             R"({"context": {"figures": [{"name": "vector.fp32", "one_thread": 1e12}]}})"})
+        EXPECT_FALSE(on_one_thread(device, io::Json::parse(file))) << file;
+}
+
 TEST(CpuDevice, ACacheThatSeemsSlowerThanMemoryHasNoBandwidth) {
     const std::vector<Found> figures = {found("memory.read", 50e9), found("l3.read", 20e9)};
     const Device device = cpu_device(machine(), 4, figures, levels(), "");

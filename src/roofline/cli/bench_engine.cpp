@@ -22,6 +22,7 @@ Result<bench::Run> run_engine(const BenchOptions& options) {
     if (!generate) return std::unexpected(generate.error());
 
     bench::Run run;
+    run.threads = options.threads > 0 ? options.threads : bench::usable_processors();
     const std::string title = processor_name();
     const auto roofs = choose_roofs(options, false, title, run);
     if (!roofs) return std::unexpected(roofs.error());
@@ -36,7 +37,6 @@ Result<bench::Run> run_engine(const BenchOptions& options) {
     if (!scenario) return std::unexpected(scenario.error());
     const predict::Report report = predict::predict(*scenario);
 
-    run.threads = options.threads > 0 ? options.threads : bench::usable_processors();
     const auto answer = bench::run_llama_cpp({.gguf = options.gguf,
                                               .node_modules = options.node_modules,
                                               .prompt = static_cast<long>(*prompt),

@@ -282,38 +282,6 @@ std::string processor_name() {
     return cpu.empty() ? "this machine's processor" : cpu;
 }
 
-Result<Device> choose_roofs(const BenchOptions& options, bool cuda, const std::string& title, Run& run) {
-    if (!options.roofs.empty()) {
-        run.roofs_known = true;
-        return load_device(options.roofs);
-    }
-    const std::string kind = cuda ? "gpu" : "cpu";
-    if (exists(own_profile_path())) {
-        auto own = load_device("this");
-        if (!own) return own;
-        if (own->kind == kind) {
-            run.roofs_known = true;
-            return own;
-        }
-    }
-    if (cuda) {
-        if (auto known = io::builtin_device(title)) {
-            run.roofs_known = true;
-            return known;
-        }
-    }
-    Device device;
-    device.name = options.device;
-    device.title = title;
-    device.kind = kind;
-    device.sources["bench"] = {SourceKind::assumed, "nothing is known about this device", ""};
-    run.account.notes.emplace_back(
-        "no ceilings of this machine are known, so nothing is said of limits: `roofline measure` finds them, --roofs "
-        "names "
-        "others");
-    return device;
-}
-
 Result<predict::Setup> setup_on(ask::ScenarioOptions asked, const Device& device, std::optional<double> layers) {
     asked.device = io::builtin_device_names().front();  // any: it is replaced
     auto setup = asked.setup(this_machine());

@@ -44,7 +44,8 @@ Result<bench::Run> run_engine(const BenchOptions& options);
 /// A question about a device that has no name: one that was measured, or of which nothing is known.
 Result<predict::Setup> setup_on(ask::ScenarioOptions asked, const Device& device,
                                 std::optional<double> layers = std::nullopt);
-/// What to hold results of this place against; where nothing is known, a device without figures and a note.
+/// What to hold results of this place against, by as many threads as the run has (bench_roofs.cpp); where nothing is
+/// known, a device without figures and a note.
 Result<Device> choose_roofs(const BenchOptions& options, bool cuda, const std::string& title, bench::Run& run);
 std::string processor_name();
 

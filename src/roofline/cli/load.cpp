@@ -181,23 +181,23 @@ std::string own_profile_path() {
     return std::string(home != nullptr ? home : ".") + "/.config/roofline/this.json";
 }
 
+std::optional<std::string> device_file(const std::string& typed) {
+    if (typed == "this") return own_profile_path();
+    if (exists(typed) && !is_folder(typed)) return typed;
+    return std::nullopt;
+}
+
 Result<Device> load_device(const std::string& typed) {
-    if (typed == "this") {
-        const std::string path = own_profile_path();
-        if (!exists(path)) {
+    if (const auto path = device_file(typed)) {
+        if (typed == "this" && !exists(*path)) {
             return std::unexpected(Problem{
                 fmt::format("this machine has no saved profile yet ({} is not there): `roofline measure` makes one",
-                            path),
+                            *path),
                 true});
         }
-        const auto text = read_text(path);
+        const auto text = read_text(*path);
         if (!text) return std::unexpected(text.error());
-        return io::read_device(*text, path);
-    }
-    if (exists(typed) && !is_folder(typed)) {
-        const auto text = read_text(typed);
-        if (!text) return std::unexpected(text.error());
-        return io::read_device(*text, typed);
+        return io::read_device(*text, *path);
     }
     if (looks_like_a_path(typed)) {
         return fail(is_folder(typed) ? fmt::format("{}: is a folder, expected a device file", typed)

@@ -154,6 +154,47 @@ Device cpu_device(const Machine& machine, std::size_t threads, std::span<const F
     return device;
 }
 
+std::optional<Device> on_one_thread(const Device& device, const io::Json& file) {
+    if (!device.multiprocessors) return std::nullopt;
+    const std::string source = device.multiprocessors->source;
+    const auto reached = [&](const std::string& figure_name) -> std::optional<Figure> {
+        const auto context = file.find("context");
+        if (context == file.end() || !context->is_object()) return std::nullopt;
+        const auto figures = context->find("figures");
+        if (figures == context->end() || !figures->is_array()) return std::nullopt;
+        for (const io::Json& one : *figures) {
+            const auto called = one.find("name");
+            const auto rate = one.find("one_thread");
+            if (called == one.end() || *called != figure_name || rate == one.end() || !rate->is_number()) continue;
+            if (const auto value = rate->get<double>(); value > 0.0) return Figure{value, source, "one thread"};
+        }
+        return std::nullopt;
+    };
+    Device alone = device;
+    alone.name += "-one-thread";
+    alone.title += ", one of them";
+    alone.multiprocessors = Figure{1.0, source, "the thread that was measured"};
+    alone.ceilings.clear();
+    const auto put = [&](std::optional<Figure>& place, const std::string& figure_name, const std::string& ceiling) {
+        place = reached(figure_name);
+        if (place) alone.ceilings[ceiling] = *place;
+    };
+    for (const Engine engine : {Engine::matrix, Engine::vector}) {
+        for (const DType type : measured_types) {
+            const std::string path = fmt::format("{}.{}", name(engine), name(type));
+            put(alone.rates[index(engine)][index(type)], path, path);
+        }
+    }
+    if (auto& memory = alone.levels[index(Level::memory)]) put(memory->bandwidth, "memory.read", "memory.bandwidth");
+    if (auto& cache = alone.levels[index(Level::cache)]) {
+        // What is called L3 has the figure l3.read.
+        const bool numbered = cache->technology.starts_with("L");
+        put(cache->bandwidth, numbered ? fmt::format("l{}.read", cache->technology.substr(1)) : "", "cache.bandwidth");
+    }
+    if (alone.bandwidth(Level::memory) == nullptr) return std::nullopt;
+    return alone;
+}
+
 std::vector<std::string> disturbances(const Disturbance& seen, std::span<const Found> found) {
     std::vector<std::string> reasons;
     if (seen.others >= 0.1) reasons.push_back(fmt::format("others kept {:.1f} processors busy meanwhile", seen.others));

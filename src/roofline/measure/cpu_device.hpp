@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ Result<Measured> measure_cpu(const CpuOptions& options);
 /// From figures to a device: rates of both engines, memory, and the last cache with its capacity at the knee.
 Device cpu_device(const Machine& machine, std::size_t threads, std::span<const Found> found,
                   std::span<const Plateau> levels, const std::string& date);
+
+/// The same device as one thread has it, made of what its file says that one thread reached: a figure that nobody tried
+/// on one thread is absent. Empty where the file does not say how fast one thread reads memory.
+std::optional<Device> on_one_thread(const Device& device, const io::Json& file);
 
 /// The built-in device this processor is, by its name; empty: not known.
 const Device* known_cpu(std::string_view cpu, std::span<const Device> devices);

@@ -96,7 +96,8 @@ void bench_verb(Program& program) {
     verb->add_option("--only", bench.only, "operators one by one, or whole steps (default: both)")
         ->group(how)
         ->check(CLI::IsMember({"operators", "steps"}));
-    verb->add_option("--threads", bench.threads, "Processors to use (default: all this process may use)")
+    verb->add_option("--threads", bench.threads,
+                     "Processors to use (default: all this process may use); 1 is held against ceilings of one thread")
         ->group(how)
         ->check(CLI::Range(1, 4096))
         ->type_name("N");
