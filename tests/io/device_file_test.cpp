@@ -164,7 +164,8 @@ TEST(DeviceFile, EveryProblemIsOneLineThatNamesThePlace) {
     EXPECT_EQ(problem_after([](Json& j) { j["memory"][0]["bandwidth"]["unit"] = "GB"; }),
               "toy.json: memory[0].bandwidth.unit is \"GB\", expected B/s, MB/s, GB/s, TB/s or GiB/s");
     EXPECT_EQ(problem_after([](Json& j) { j["engines"][0]["rates"]["bf16"]["unit"] = "GB/s"; }),
-              "toy.json: engines[0].rates.bf16.unit is \"GB/s\", expected FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s or TOP/s");
+              "toy.json: engines[0].rates.bf16.unit is \"GB/s\", expected FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s, "
+              "OP/s, GOP/s, TOP/s or POP/s");
     EXPECT_EQ(problem_after([](Json& j) { j["memory"][0]["bandwidth"].erase("unit"); }),
               "toy.json: memory[0].bandwidth.unit is missing");
     EXPECT_EQ(problem_after([](Json& j) { j["colour"] = "red"; }), "toy.json: colour is not a key of a device file");

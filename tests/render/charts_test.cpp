@@ -9,6 +9,7 @@
 #include "roofline/render/chart/spots.hpp"
 #include "roofline/render/chart/text_width.hpp"
 #include "roofline/render/chart/timeline.hpp"
+#include "roofline/render/numbers.hpp"
 #include "roofline/render/page/page.hpp"
 #include "roofline/render/terminal_chart.hpp"
 
@@ -152,6 +153,21 @@ TEST(Terminal, IsNoWiderThanAskedAndPaintsOnlyWhereAllowed) {
         }
     }
     EXPECT_THAT(terminal_roofline(accounts, {true, 80}), HasSubstr("\x1b["));
+}
+
+TEST(Numbers, OperationsOnIntegersAreNoFlops) {
+    EXPECT_EQ(with_unit(6.648e11, peak_unit(DType::int8)), "664.8 GOP/s");
+    EXPECT_EQ(peak_unit(DType::fp8), "FLOP/s");
+    EXPECT_EQ(peak_unit("vector.int8"), "OP/s");
+    EXPECT_EQ(peak_unit("matrix.int8 with tile loads"), "OP/s");
+    EXPECT_EQ(peak_unit("measured matrix.int4"), "OP/s");
+    EXPECT_EQ(peak_unit("matrix.bf16 with tile loads"), "FLOP/s");
+    EXPECT_EQ(peak_unit("clock"), "FLOP/s");
+    // A roof that both share is one of floating-point operations.
+    const ComputeRoof shared{Engine::matrix, {DType::int8, DType::fp8}, 2e15, 2e15};
+    EXPECT_EQ(shared.spelt(shared.limit), "2.000 PFLOP/s");
+    const ComputeRoof integers{Engine::matrix, {DType::int8, DType::int4}, 2e15, 2e15};
+    EXPECT_EQ(integers.spelt(integers.limit), "2.000 POP/s");
 }
 
 TEST(Terminal, ADeviceAloneHasAllItsRoofs) {

@@ -88,7 +88,10 @@ render::Table operators_table(const bench::Run& run, const StageRun& stage) {
     }
     render::Table table{{{"operator", Align::left}, {"x"}, {"shape", Align::left}}, {}};
     for (const std::string& backend : shown) table.columns.push_back({backend});
-    for (const char* column : {"GB/s", "GFLOP/s"}) table.columns.push_back({column});
+    const bool integers = std::any_of(stage.stage.records.begin(), stage.stage.records.end(), [](const Record& record) {
+        return render::peak_unit(record.work.type) == "OP/s";
+    });
+    for (const char* column : {"GB/s", integers ? "GOP/s" : "GFLOP/s"}) table.columns.push_back({column});
     if (shown.size() > 1) table.columns.push_back({"fastest", Align::left});
     if (run.roofs_known) {
         table.columns.push_back({"bound", Align::left});

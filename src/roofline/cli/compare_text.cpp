@@ -25,7 +25,7 @@ std::string letter(std::size_t side) {
 std::string value_text(const Row& row, const Side& side) {
     if (!side.value) return "-";
     if (row.unit.empty()) return render::plain(*side.value);
-    return render::with_unit(*side.value, row.unit);
+    return render::with_unit(*side.value, row.unit == "FLOP/s" ? render::peak_unit(row.name) : row.unit);
 }
 
 std::string ratio_text(const Side& side) {

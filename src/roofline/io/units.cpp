@@ -16,7 +16,10 @@ constexpr auto units = std::to_array<Unit>({
     {"GFLOP/s", Dimension::flops_per_second, 1e9},
     {"TFLOP/s", Dimension::flops_per_second, 1e12},
     {"PFLOP/s", Dimension::flops_per_second, 1e15},
+    {"OP/s", Dimension::flops_per_second, 1.0},
+    {"GOP/s", Dimension::flops_per_second, 1e9},
     {"TOP/s", Dimension::flops_per_second, 1e12},
+    {"POP/s", Dimension::flops_per_second, 1e15},
     {"B/s", Dimension::bytes_per_second, 1.0},
     {"MB/s", Dimension::bytes_per_second, 1e6},
     {"GB/s", Dimension::bytes_per_second, 1e9},
@@ -48,7 +51,7 @@ std::optional<double> unit_factor(std::string_view unit, Dimension dimension) {
 std::string_view expected_units(Dimension dimension) {
     switch (dimension) {
         case Dimension::flops_per_second:
-            return "FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s or TOP/s";
+            return "FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s, OP/s, GOP/s, TOP/s or POP/s";
         case Dimension::bytes_per_second:
             return "B/s, MB/s, GB/s, TB/s or GiB/s";
         case Dimension::bytes:

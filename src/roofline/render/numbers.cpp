@@ -50,6 +50,16 @@ std::string flops(Flops flops) {
                                                       : with_unit(flops.value, "FLOP");
 }
 
+std::string_view peak_unit(DType type) {
+    return type == DType::int8 || type == DType::int4 ? "OP/s" : "FLOP/s";
+}
+
+std::string_view peak_unit(std::string_view figure) {
+    const std::string_view type = figure.substr(figure.find('.') + 1);  // all of it where there is no dot
+    const auto known = parse_dtype(type.substr(0, type.find(' ')));
+    return known ? peak_unit(*known) : "FLOP/s";
+}
+
 std::string intensity(FlopsPerByte value) {
     if (!std::isfinite(value.value)) return "inf";
     if (value.value == 0.0) return "0";

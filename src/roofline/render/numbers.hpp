@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "roofline/core/dtype.hpp"
 #include "roofline/core/quantity.hpp"
 
 namespace roofline::render {
@@ -11,6 +13,8 @@ std::string with_unit(double value, std::string_view unit);  // 1.5e10, "B" -> "
 std::string time(Seconds seconds);                           // "4.480 ms"
 std::string bytes(Bytes bytes);                              // "15.01 GB"
 std::string flops(Flops flops);                              // "60.00 GFLOP"
+std::string_view peak_unit(DType type);                      // "FLOP/s"; operations on integers are "OP/s"
+std::string_view peak_unit(std::string_view figure);         // the same of "matrix.int8", "int8 with tile loads"
 std::string intensity(FlopsPerByte value);                   // "295.3", "inf"
 std::string percent(double fraction);                        // "12.3%"
 std::string plain(double value);                             // four digits, thousands separated: "62,060"

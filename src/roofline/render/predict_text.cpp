@@ -463,7 +463,7 @@ std::string explain(const Scenario& scenario, const Report& report) {
             }
             if (flop_cost > 0.0 && detail.flops > 0.0) {
                 text += fmt::format("  ridge      {} {} at {} / {} = {} FLOP/B   [F3]\n", name(record.work.engine),
-                                    name(record.work.type), with_unit(1.0 / flop_cost, "FLOP/s"),
+                                    name(record.work.type), with_unit(1.0 / flop_cost, peak_unit(record.work.type)),
                                     with_unit(1.0 / byte_cost, "B/s"), intensity(FlopsPerByte(byte_cost / flop_cost)));
             }
             std::string sides;

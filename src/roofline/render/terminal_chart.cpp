@@ -234,7 +234,7 @@ void name_roofs(Canvas& canvas, std::span<const Account> accounts, const std::ve
         const Account& account = accounts[ceiling.account];
         const std::string whose = ceilings.size() > 1 ? account.device.name + " " : "";
         const auto name_roof = [&](const chart::ComputeRoof& roof) {
-            const std::string words = whose + roof.name() + " " + flops(Flops(roof.limit)) + "/s";
+            const std::string words = whose + roof.name() + " " + roof.spelt(roof.limit);
             // Above it, or where another roof is in the way, below.
             const int row = nearest(axes.y.at(roof.limit)) / 4;
             const auto write = [&](const std::string& text) {
@@ -247,7 +247,7 @@ void name_roofs(Canvas& canvas, std::span<const Account> accounts, const std::ve
                 write(words);
                 return;
             }
-            const std::string measured = "measured " + flops(Flops(roof.attainable)) + "/s";
+            const std::string measured = "measured " + roof.spelt(roof.attainable);
             if (write(words + ", " + measured)) return;
             write(words);
             write(measured);

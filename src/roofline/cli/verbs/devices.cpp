@@ -144,8 +144,8 @@ render::Table figures_of(const Device& device) {
     for (const Engine engine : {Engine::matrix, Engine::vector}) {
         for (const DType type : all_dtypes) {
             const auto& figure = device.rate(engine, type);
-            add_figure(table, fmt::format("{}.{}", name(engine), name(type)), figure ? &*figure : nullptr, "FLOP/s",
-                       device);
+            const std::string path = fmt::format("{}.{}", name(engine), name(type));
+            add_figure(table, path, figure ? &*figure : nullptr, render::peak_unit(path), device);
         }
     }
     add_count(table, "multiprocessors", device.multiprocessors, device);
@@ -162,7 +162,7 @@ render::Table figures_of(const Device& device) {
     if (const std::optional<Figure>& power = device.power) add_figure(table, "power", &*power, "W", device);
     for (const auto& [path, ceiling] : device.ceilings)
         add_figure(table, (is_assumed(device, ceiling) ? "assumed " : "measured ") + path, &ceiling,
-                   path.ends_with("bandwidth") ? "B/s" : "FLOP/s", device);
+                   path.ends_with("bandwidth") ? "B/s" : render::peak_unit(path), device);
     return table;
 }
 

@@ -55,8 +55,9 @@ class ProgressLine {
     bool shown_;
 };
 
-std::string value_of(double value, measure::Unit unit) {
-    return render::with_unit(value, measure::spelt(unit));
+std::string value_of(double value, const measure::Found& figure) {
+    const bool peak = figure.unit == measure::Unit::flops_per_second;
+    return render::with_unit(value, peak ? render::peak_unit(figure.name) : measure::spelt(figure.unit));
 }
 
 render::Table figures(const std::vector<measure::Found>& found) {
@@ -74,15 +75,15 @@ render::Table figures(const std::vector<measure::Found>& found) {
         any_datasheet = any_datasheet || figure.datasheet;
         any_one_thread = any_one_thread || figure.one_thread;
         if (!figure.problem.empty()) {
-            table.rows.push_back({figure.name, "-", figure.one_thread ? value_of(*figure.one_thread, figure.unit) : "",
-                                  "", "", "", figure.problem});
+            table.rows.push_back({figure.name, "-", figure.one_thread ? value_of(*figure.one_thread, figure) : "", "",
+                                  "", "", figure.problem});
             continue;
         }
         std::string fastest = figure.variant;
         if (!figure.note.empty()) fastest += (fastest.empty() ? "" : "; ") + figure.note;
-        table.rows.push_back({figure.name, value_of(figure.value, figure.unit),
-                              figure.one_thread ? value_of(*figure.one_thread, figure.unit) : "",
-                              figure.datasheet ? value_of(*figure.datasheet, figure.unit) : "",
+        table.rows.push_back({figure.name, value_of(figure.value, figure),
+                              figure.one_thread ? value_of(*figure.one_thread, figure) : "",
+                              figure.datasheet ? value_of(*figure.datasheet, figure) : "",
                               figure.datasheet ? render::percent(figure.value / *figure.datasheet) : "",
                               figure.windows > 0 ? render::percent(figure.spread) : "", std::move(fastest)});
     }

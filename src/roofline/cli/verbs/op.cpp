@@ -170,9 +170,10 @@ Lines lines_about(const predict::OneOperator& op, const predict::Judgement& judg
                                                 render::intensity(judged.verdict.intensity)));
     if (flop_cost > 0.0) {
         lines.emplace_back(
-            "ridge", fmt::format("{} {} {} at {} / {} = {} FLOP/B", device.name, name(judged.work.engine),
-                                 name(judged.work.type), render::with_unit(1.0 / flop_cost, "FLOP/s"),
-                                 render::with_unit(1.0 / byte_cost, "B/s"), render::intensity(judged.verdict.ridge)));
+            "ridge",
+            fmt::format("{} {} {} at {} / {} = {} FLOP/B", device.name, name(judged.work.engine),
+                        name(judged.work.type), render::with_unit(1.0 / flop_cost, render::peak_unit(judged.work.type)),
+                        render::with_unit(1.0 / byte_cost, "B/s"), render::intensity(judged.verdict.ridge)));
     }
     lines.emplace_back("time", fmt::format("compute {}, memory {}: {}-bound",
                                            flop_cost > 0.0 ? render::time(Seconds(flops * flop_cost)) : "unknown",
@@ -181,7 +182,9 @@ Lines lines_about(const predict::OneOperator& op, const predict::Judgement& judg
          {std::pair{"limit", judged.times.limit}, std::pair{"attainable", judged.times.attainable},
           std::pair{"expected", judged.times.expected}}) {
         lines.emplace_back(what, fmt::format("{}, {}", render::time(time),
-                                             time.value > 0.0 ? render::with_unit(flops / time.value, "FLOP/s") : ""));
+                                             time.value > 0.0 ? render::with_unit(flops / time.value,
+                                                                                  render::peak_unit(judged.work.type))
+                                                              : ""));
     }
     if (!judged.calibration.empty()) {
         lines.emplace_back("", fmt::format("{} to {}, calibration: {}", render::time(judged.times.expected_low),

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "roofline/render/numbers.hpp"
+
 namespace roofline::render::chart {
 namespace {
 
@@ -34,6 +36,12 @@ std::string ComputeRoof::name() const {
     std::vector<std::string_view> names;
     for (const DType type : types) names.push_back(roofline::name(type));
     return fmt::format("{}{}", fmt::join(names, ", "), engine == Engine::vector ? " vector" : "");
+}
+
+std::string ComputeRoof::spelt(double rate) const {
+    const bool integers =
+        std::all_of(types.begin(), types.end(), [](DType type) { return peak_unit(type) == peak_unit(DType::int8); });
+    return with_unit(rate, peak_unit(integers ? DType::int8 : DType::bf16));
 }
 
 std::vector<ComputeRoof> compute_roofs(const Account& account) {

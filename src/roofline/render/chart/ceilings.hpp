@@ -19,7 +19,8 @@ struct ComputeRoof {
     bool used = false;        // by some record
     double flops = 0.0;       // of the records that use it
 
-    std::string name() const;  // "bf16, fp16"; "fp32 vector"
+    std::string name() const;              // "bf16, fp16"; "fp32 vector"
+    std::string spelt(double rate) const;  // in FLOP/s, or OP/s where all its types are integers
 };
 std::vector<ComputeRoof> compute_roofs(const Account& account);
 /// The one that most of the work runs on; else bf16, else the first. Null where there is none.

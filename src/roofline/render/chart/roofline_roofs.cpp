@@ -181,7 +181,7 @@ void draw_roof_names(Svg& svg, RooflineDrawing& drawing) {
     };
     for (const Ceiling& ceiling : drawing.ceilings) {
         for (const ComputeRoof& roof : ceiling.roofs) {
-            std::string words = fmt::format("{} {}/s", roof.name(), flops(Flops(roof.limit)));
+            std::string words = fmt::format("{} {}", roof.name(), roof.spelt(roof.limit));
             if (!drawing.one_machine()) words = drawing.accounts[ceiling.account].device.name + " " + words;
             write_beside(svg, drawing, begin_of(ceiling, roof.limit), frame.y.at(roof.limit) - 6.0, words,
                          drawing.bold(ceiling, roof) ? "halo" : "halo soft");
@@ -193,7 +193,7 @@ void draw_roof_names(Svg& svg, RooflineDrawing& drawing) {
         for (const ComputeRoof& roof : ceiling.roofs) {
             if (roof.attainable < roof.limit && drawing.bold(ceiling, roof) && drawing.one_machine())
                 write_beside(svg, drawing, begin_of(ceiling, roof.limit), frame.y.at(roof.attainable) + text_size + 3.0,
-                             fmt::format("{}/s measured", flops(Flops(roof.attainable))), "halo soft");
+                             fmt::format("{} measured", roof.spelt(roof.attainable)), "halo soft");
         }
     }
 }

@@ -70,7 +70,7 @@
   // ---- tables: sorted by a heading, searched where they are long ----
   const prefixes = { n: 1e-9, u: 1e-6, "µ": 1e-6, m: 1e-3, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 };
   const number = (text) => { // "3.350 TB/s", "1,024", "+12.5%", "2.1x"
-    const found = /^([+-]?[\d,]*\.?\d+(?:e[+-]?\d+)?) ?([nuµmkKMGTPE](?=$|i?B|s|FLOP|W|J|Hz))?/.exec(text);
+    const found = /^([+-]?[\d,]*\.?\d+(?:e[+-]?\d+)?) ?([nuµmkKMGTPE](?=$|i?B|s|FLOP|OP|W|J|Hz))?/.exec(text);
     if (text === "inf") return Infinity;
     return found ? Number(found[1].replaceAll(",", "")) * (found[2] ? prefixes[found[2]] : 1) : -Infinity;
   };
