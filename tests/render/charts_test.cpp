@@ -160,6 +160,7 @@ TEST(Numbers, OperationsOnIntegersAreNoFlops) {
     EXPECT_EQ(peak_unit(DType::fp8), "FLOP/s");
     EXPECT_EQ(peak_unit("vector.int8"), "OP/s");
     EXPECT_EQ(peak_unit("matrix.int8 with tile loads"), "OP/s");
+    EXPECT_EQ(peak_unit("matrix.int8.sustained"), "OP/s");
     EXPECT_EQ(peak_unit("measured matrix.int4"), "OP/s");
     EXPECT_EQ(peak_unit("matrix.bf16 with tile loads"), "FLOP/s");
     EXPECT_EQ(peak_unit("clock"), "FLOP/s");

@@ -56,7 +56,7 @@ std::string_view peak_unit(DType type) {
 
 std::string_view peak_unit(std::string_view figure) {
     const std::string_view type = figure.substr(figure.find('.') + 1);  // all of it where there is no dot
-    const auto known = parse_dtype(type.substr(0, type.find(' ')));
+    const auto known = parse_dtype(type.substr(0, type.find_first_of(" .")));
     return known ? peak_unit(*known) : "FLOP/s";
 }
 
