@@ -63,4 +63,19 @@ TEST(Harness, WhatIsStoppedHasNoTime) {
 }
 
 }  // namespace
+TEST(Harness, ACallThatOutlastsItsTimeByFarIsRunTwice) {
+    double now = 0.0;
+    int calls = 0;
+    Budget budget;
+    budget.seconds = 0.3;
+    const Timing timing = time_calls(
+        [&](std::size_t) {
+            now += 90.0;
+            ++calls;
+        },
+        1, budget, [&] { return now; });
+    EXPECT_EQ(calls, 2);  // one to warm up, one that counts
+    EXPECT_DOUBLE_EQ(timing.median, 90.0);
+}
+
 }  // namespace roofline::bench

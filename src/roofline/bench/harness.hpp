@@ -22,7 +22,7 @@ struct Timing {
 struct Budget {
     double seconds = 0.3;   // of measuring, without the warm-up
     double window = 1e-3;   // a window holds as many calls as this takes
-    std::size_t least = 5;  // windows, however long they take
+    std::size_t least = 5;  // windows, unless they take ten times as long as they should: then one is enough
     std::size_t most = 2000;
 };
 

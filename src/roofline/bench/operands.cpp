@@ -261,20 +261,59 @@ void Operands::poison() {
     std::fill(y.begin(), y.end(), std::numeric_limits<float>::quiet_NaN());
 }
 
+namespace {
+
+/// How many numbers go in and come out, weights and cache aside.
+struct Numbers {
+    std::int64_t in;
+    std::int64_t out;
+};
+Numbers numbers_of(const Task& task) {
+    const std::int64_t values = task.rows * task.width;
+    const std::int64_t heads = task.rows * (task.query_heads + 2 * task.kv_heads) * task.head_dim;
+    const std::int64_t attended = task.batch * task.tokens * task.query_heads * task.head_dim;
+    switch (task.kind) {
+        case TaskKind::product:
+            return {task.m * task.k, task.m * task.n};
+        case TaskKind::attention:
+            return {attended, attended};
+        case TaskKind::rotary:
+        case TaskKind::kv_write:
+            return {heads, heads};
+        case TaskKind::activation:
+            return {2 * values, values};
+        case TaskKind::sampling:
+            return {values, task.rows};
+        case TaskKind::embedding:
+            return {0, values};
+        default:
+            return {values, values};
+    }
+}
+
+}  // namespace
+
 Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threads& threads) {
     Operands operands;
     operands.task = task;
-    std::int64_t one = 0;
-    const std::int64_t kv_bytes = task.batch * task.kv_heads * task.context * task.head_dim * bits(task.kv) / 8;
+    const Numbers numbers = numbers_of(task);
+    std::int64_t one = 0;    // that is there in copies
+    std::int64_t cache = 0;  // keys, or values, once
     if (task.kind == TaskKind::product) one = WeightMatrix::bytes(task.n, task.k, task.weights);
-    if (task.kind == TaskKind::attention) one = 2 * kv_bytes;
+    if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write)
+        cache = task.batch * task.kv_heads * task.context * task.head_dim * bits(task.kv) / 8;
+    if (task.kind == TaskKind::attention) one = 2 * cache;
+    // In fp32; x of a product again, narrowed and packed.
+    const std::int64_t around = 4 * (numbers.in * (task.kind == TaskKind::product ? 2 : 1) + numbers.out) +
+                                (task.kind == TaskKind::kv_write ? 2 * cache : 0);
     const std::int64_t free = free_memory();
+    const std::int64_t room = std::max<std::int64_t>(0, free - around);
     std::int64_t copies = one > 0 ? std::clamp<std::int64_t>((rotate_past + one - 1) / one, 1, 512) : 1;
-    if (one > 0) copies = std::min(copies, std::max<std::int64_t>(1, free / 2 / one));  // fewer is better than none
-    if (one * copies > free / 10 * 9) {
+    if (one > 0) copies = std::min(copies, std::max<std::int64_t>(1, room / 2 / one));  // fewer is better than none
+    if (one * copies + around > free / 10 * 9) {
         return std::unexpected(
             Problem{fmt::format("{}: needs {:.1f} GB of memory, and {:.1f} GB are free", task.name,
-                                static_cast<double>(one * copies) / 1e9, static_cast<double>(free) / 1e9),
+                                static_cast<double>(one * copies + around) / 1e9, static_cast<double>(free) / 1e9),
                     true});
     }
     for (std::int64_t copy = 0; copy < copies; ++copy) {
@@ -283,54 +322,27 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
             auto matrix = WeightMatrix::random(task.n, task.k, task.weights, seed, threads);
             if (!matrix) return std::unexpected(matrix.error());
             operands.weights.push_back(std::move(*matrix));
-        } else if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write) {
+        } else if (cache > 0) {
             for (auto* side : {&operands.keys, &operands.values}) {
-                auto memory = Memory::reserve(kv_bytes);
+                auto memory = Memory::reserve(cache);
                 if (!memory) return std::unexpected(memory.error());
                 fill(*memory, task.kv, seed + (side == &operands.keys ? 0 : 1U << 30U), threads);
                 side->push_back(std::move(*memory));
             }
         }
     }
-    const std::int64_t heads = task.query_heads + 2 * task.kv_heads;
-    std::int64_t inputs = task.rows * task.width;
-    std::int64_t outputs = inputs;
-    switch (task.kind) {
-        case TaskKind::product:
-            inputs = task.m * task.k;
-            outputs = task.m * task.n;
-            break;
-        case TaskKind::attention:
-            inputs = outputs = task.batch * task.tokens * task.query_heads * task.head_dim;
-            break;
-        case TaskKind::rotary:
-        case TaskKind::kv_write:
-            inputs = outputs = task.rows * heads * task.head_dim;
-            break;
-        case TaskKind::activation:
-            inputs = 2 * outputs;
-            break;
-        case TaskKind::sampling:
-            outputs = task.rows;
-            break;
-        case TaskKind::embedding: {
-            inputs = 0;
-            constexpr std::int64_t table_rows = 4096;
-            auto table = Memory::reserve(table_rows * task.width * 2);
-            if (!table) return std::unexpected(table.error());
-            fill(*table, DType::bf16, 3, threads);
-            operands.tables.push_back(std::move(*table));
-            for (std::int64_t row = 0; row < task.rows; ++row)
-                operands.tokens.push_back(
-                    static_cast<std::int32_t>(mixed(static_cast<std::uint64_t>(row)) % table_rows));
-            break;
-        }
-        default:
-            break;
+    if (task.kind == TaskKind::embedding) {
+        constexpr std::int64_t table_rows = 4096;
+        auto table = Memory::reserve(table_rows * task.width * 2);
+        if (!table) return std::unexpected(table.error());
+        fill(*table, DType::bf16, 3, threads);
+        operands.tables.push_back(std::move(*table));
+        for (std::int64_t row = 0; row < task.rows; ++row)
+            operands.tokens.push_back(static_cast<std::int32_t>(mixed(static_cast<std::uint64_t>(row)) % table_rows));
     }
-    operands.x = random_floats(inputs, 1U << 20U);
+    operands.x = random_floats(numbers.in, 1U << 20U);
     operands.gain = random_floats(task.width, 5U << 20U);
-    operands.y.resize(size(outputs));
+    operands.y.resize(size(numbers.out));
     operands.poison();
     return operands;
 }
