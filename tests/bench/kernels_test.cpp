@@ -73,7 +73,7 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                 ProductCall call{
                     .m = m, .n = n, .k = k, .weights = operands->weights[0].view(), .y = operands->y.data()};
                 activations.prepare(operands->x.data(), call, *kernels, *threads);
-                multiply(call, kernels->of(type), *threads);
+                multiply(call, *kernels, *threads);
                 const double error = largest_error(reference(*operands), operands->y);
                 EXPECT_LE(error, tolerance(operands->task))
                     << kernels->name << " " << name(type) << " " << m << " x " << n << " x " << k;
@@ -437,6 +437,28 @@ TEST(Team, PartsFollowEachOtherFromNothingToAllAndGetShorter) {
     begins.clear();
     for (std::int64_t part = 0; part <= longer.count(); ++part) begins.push_back(longer.begin(part));
     EXPECT_EQ(begins, (std::vector<std::int64_t>{0, 16, 32, 40, 48, 56, 64}));
+}
+
+TEST(Team, PartsOfOddNumbersFollowEachOtherToo) {
+    for (const std::int64_t total : {0, 1, 2, 5, 16, 17, 64, 100, 3584}) {
+        for (const std::int64_t abreast : {1, 2, 3, 16}) {
+            for (const std::int64_t least : {1, 4}) {
+                const Parts parts(total, abreast, least);
+                EXPECT_EQ(parts.odd_begin(0), 0);
+                EXPECT_EQ(parts.odd_begin(parts.count()), total);
+                for (std::int64_t part = 0; part < parts.count(); ++part) {
+                    const std::int64_t has = parts.odd_begin(part + 1) - parts.odd_begin(part);
+                    EXPECT_GE(has, 0) << total << " for " << abreast << ", " << part;
+                    if (total >= abreast && part + 1 < parts.count()) EXPECT_EQ(has % 2, 1) << total << ", " << part;
+                }
+            }
+        }
+    }
+    // 16, 16; 8, 8; 4, 4; 2, 2; 2, 2 with every other begin one later.
+    const Parts parts(64, 2);
+    std::vector<std::int64_t> begins;
+    for (std::int64_t part = 0; part <= parts.count(); ++part) begins.push_back(parts.odd_begin(part));
+    EXPECT_EQ(begins, (std::vector<std::int64_t>{0, 17, 32, 41, 48, 53, 56, 59, 60, 63, 64}));
 }
 
 TEST(Team, RangesCoverEverythingOnceInMultiplesOfTheirGrain) {

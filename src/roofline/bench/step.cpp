@@ -203,7 +203,7 @@ class Model final : public CpuModel {
                   std::int64_t k) {
         ProductCall call{.m = m, .n = n, .k = k, .weights = matrix.view(), .y = y};
         activations_.prepare(x, call, products_, threads_);
-        bench::multiply(call, products_.of(matrix.view().type), threads_);
+        bench::multiply(call, products_, threads_);
     }
 
     void add_bias(std::int64_t rows, std::int64_t width) {

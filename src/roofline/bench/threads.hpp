@@ -31,6 +31,13 @@ class Parts {
         const std::int64_t shared = round == last_round_ ? left : left - (left >> 1);
         return total_ - left + shared * (part % abreast_) / abreast_;
     }
+    /// The same, at most one later: parts have odd numbers, but for the last where it cannot.
+    std::int64_t odd_begin(std::int64_t part) const {
+        const std::int64_t even = begin(part);
+        // Of less than this some parts would be empty, and the one after would begin before it.
+        if (total_ < abreast_ || even == total_) return even;
+        return even + (even + part) % 2;
+    }
 
   private:
     std::int64_t total_;

@@ -61,7 +61,7 @@ class OwnKernel final : public Kernel {
                 const auto& matrices = weights_.empty() ? operands_.weights : weights_;
                 ProductCall call{.m = task.m, .n = task.n, .k = task.k, .weights = matrices[copy].view(), .y = y};
                 activations_.prepare(x, call, products_, threads_);
-                multiply(call, products_.of(task.weights), threads_);
+                multiply(call, products_, threads_);
                 break;
             }
             case TaskKind::attention: {

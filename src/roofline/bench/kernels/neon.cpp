@@ -259,7 +259,8 @@ const ProductKernels* neon_products() {
                                                neon::product_int8,
                                                neon::product_int4,
                                                true,
-                                               true};
+                                               true,
+                                               4};
     const bool here = (::getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0 && (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
     return here ? &kernels : nullptr;
 }

@@ -29,14 +29,27 @@ void pack(const void* x, std::int64_t m, std::int64_t k, DType type, void* packe
     }
 }
 
-void multiply(const ProductCall& call, ProductKernels::Function function, Threads& threads) {
-    // Nothing is asked ahead where a part begins, a microsecond or two. So a part takes as long at least as all threads
-    // together read this much, some ten: less is lost at its beginning, and nobody waits longer for the last to end.
+void multiply(const ProductCall& call, const ProductKernels& kernels, Threads& threads) {
+    const ProductKernels::Function function = kernels.of(call.weights.type);
+    // A part begins slowly, for a microsecond or two. So it takes as long at least as all threads together read this
+    // much, some ten: less is lost at its beginning, and nobody waits longer for the last to end.
     constexpr std::int64_t read_meanwhile = 1 << 20;
     const std::int64_t row_bytes = call.k * bits(call.weights.type) / 8;
-    threads.ranges(
-        call.n, 8, [&](std::int64_t first, std::int64_t last) { function(call, first, last); },
-        read_meanwhile / (threads.count() * row_bytes * call.m));
+    const std::int64_t least = read_meanwhile / (threads.count() * row_bytes * call.m);
+    if (call.m > 1 || threads.count() == 1) {
+        threads.ranges(call.n, 8, [&](std::int64_t first, std::int64_t last) { function(call, first, last); }, least);
+        return;
+    }
+    // Rows are read side by side in odd stretches (side_by_side.hpp): a part of an odd number of pieces leaves none
+    // over.
+    const std::int64_t piece = kernels.abreast * (call.weights.tiles ? int4_tile_rows : 1);
+    const Parts parts((call.n + piece - 1) / piece, threads.count(),
+                      std::max<std::int64_t>(1, (least + piece - 1) / piece));
+    threads.run(parts.count(), [&](std::int64_t part, int) {
+        const std::int64_t first = parts.odd_begin(part) * piece;
+        const std::int64_t last = std::min(call.n, parts.odd_begin(part + 1) * piece);
+        if (first < last) function(call, first, last);
+    });
 }
 
 const ProductKernels& best_products() {

@@ -82,14 +82,16 @@ struct ProductCall {
 
 struct ProductKernels {
     const char* name;
-    /// Rows [first, last) of W against all rows of x. `first` is a multiple of 8.
+    /// Rows [first, last) of W against all rows of x. `first` is a multiple of 8, where x is one row of `abreast` rows
+    /// or tiles.
     using Function = void (*)(const ProductCall& call, std::int64_t first, std::int64_t last);
     Function fp32;
     Function bf16;
     Function int8;
     Function int4;
-    bool packs;               // with m > 1 all but fp32 read x in panels
-    bool int4_tiles = false;  // int4 lies in tiles, and with m = 1 reads x as narrow_for_whole_bytes leaves it
+    bool packs;                // with m > 1 all but fp32 read x in panels
+    bool int4_tiles = false;   // int4 lies in tiles, and with m = 1 reads x as narrow_for_whole_bytes leaves it
+    std::int64_t abreast = 8;  // rows, or tiles of them, that are read side by side with m = 1
 
     Function of(DType type) const {
         switch (type) {
@@ -114,7 +116,7 @@ const ProductKernels* avx512_products();  // likewise for AVX-512 with VNNI and 
 const ProductKernels& best_products();
 
 /// All rows of W, shared out over threads.
-void multiply(const ProductCall& call, ProductKernels::Function function, Threads& threads);
+void multiply(const ProductCall& call, const ProductKernels& kernels, Threads& threads);
 
 /// Bytes of the panels of x: rows filled up to a multiple of 8.
 std::int64_t packed_bytes(std::int64_t m, std::int64_t k, DType type);
