@@ -91,7 +91,7 @@ struct ProductKernels {
     Function int4;
     bool packs;                // with m > 1 all but fp32 read x in panels
     bool int4_tiles = false;   // int4 lies in tiles, and with m = 1 reads x as narrow_for_whole_bytes leaves it
-    std::int64_t abreast = 8;  // rows, or tiles of them, that are read side by side with m = 1
+    std::int64_t abreast = 0;  // rows, or tiles, that with m = 1 are read side by side in odd parts; 0: in any parts
 
     Function of(DType type) const {
         switch (type) {
