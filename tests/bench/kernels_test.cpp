@@ -449,7 +449,9 @@ TEST(Team, PartsOfOddNumbersFollowEachOtherToo) {
                 for (std::int64_t part = 0; part < parts.count(); ++part) {
                     const std::int64_t has = parts.odd_begin(part + 1) - parts.odd_begin(part);
                     EXPECT_GE(has, 0) << total << " for " << abreast << ", " << part;
-                    if (total >= abreast && part + 1 < parts.count()) EXPECT_EQ(has % 2, 1) << total << ", " << part;
+                    if (total >= abreast && part + 1 < parts.count()) {
+                        EXPECT_EQ(has % 2, 1) << total << ", " << part;
+                    }
                 }
             }
         }
