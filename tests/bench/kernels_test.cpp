@@ -179,91 +179,135 @@ Task attention(std::int64_t batch, std::int64_t tokens, std::int64_t context, DT
     return task;
 }
 
-TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
+std::vector<const AttentionKernels*> all_attention() {
     std::vector<const AttentionKernels*> all = {&portable_attention()};
     for (const AttentionKernels* more : {neon_attention(), avx2_attention(), avx512_attention()}) {
         if (more != nullptr) all.push_back(more);
     }
+    return all;
+}
+
+/// Over a cache that lies as the kernels want it.
+void attend(Operands& operands, const AttentionKernels& kernels, Threads& threads) {
+    const Task& task = operands.task;
+    const KvLayout layout = kernels.layout(task.kv);
+    const std::int64_t room = kv_room(layout, task.context);
+    const std::int64_t heads = task.batch * task.kv_heads;
+    std::vector<Bf16> keys(static_cast<std::size_t>(heads * room * task.head_dim));
+    std::vector<Bf16> values(keys.size());
+    const bool narrow = task.kv == DType::bf16;
+    if (narrow) {
+        lay_keys(operands.keys[0].as<Bf16>(), keys.data(), layout, heads, task.context, task.head_dim, threads);
+        lay_values(operands.values[0].as<Bf16>(), values.data(), layout, heads, task.context, task.head_dim, threads);
+    }
+    AttentionScratch scratch;
+    attend({.batch = task.batch,
+            .tokens = task.tokens,
+            .query_heads = task.query_heads,
+            .kv_heads = task.kv_heads,
+            .head_dim = task.head_dim,
+            .context = task.context,
+            .capacity = room,
+            .kv = task.kv,
+            .q = operands.x.data(),
+            .keys = narrow ? static_cast<const void*>(keys.data()) : operands.keys[0].data(),
+            .values = narrow ? static_cast<const void*>(values.data()) : operands.values[0].data(),
+            .out = operands.y.data()},
+           kernels, threads, scratch);
+}
+
+TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
     const auto threads = team();
-    for (const AttentionKernels* kernels : all) {
+    for (const AttentionKernels* kernels : all_attention()) {
         for (const DType kv : {DType::bf16, DType::fp32}) {
             // A single entry, a block and a rest, enough for several pieces; prompts of a part of a block and of
-            // several; from one query to a KV head to more than are worked on at once.
-            for (const auto& [batch, tokens, context, group] :
-                 std::vector<std::array<std::int64_t, 4>>{{1, 1, 1, 3},
-                                                          {2, 1, 45, 4},
-                                                          {1, 1, 700, 8},
-                                                          {1, 1, 130, 7},
-                                                          {2, 1, 45, 1},
-                                                          {1, 1, 1, 2},
-                                                          {1, 1, 300, 2},
-                                                          {1, 1, 6, 1},
-                                                          {1, 70, 150, 2},
-                                                          {1, 90, 333, 4},
-                                                          {1, 5, 5, 1},
-                                                          {2, 37, 37, 3},
-                                                          {1, 70, 150, 5}}) {
+            // several; from one query to a KV head to more than are worked on at once; heads whose tiles differ.
+            for (const auto& [batch, tokens, context, group, head_dim] :
+                 std::vector<std::array<std::int64_t, 5>>{{1, 1, 1, 3, 64},
+                                                          {2, 1, 45, 4, 64},
+                                                          {1, 1, 700, 8, 64},
+                                                          {1, 1, 130, 7, 128},
+                                                          {2, 1, 45, 1, 96},
+                                                          {1, 1, 1, 2, 128},
+                                                          {1, 1, 300, 2, 32},
+                                                          {1, 1, 6, 1, 64},
+                                                          {1, 1, 150, 4, 256},
+                                                          {1, 70, 150, 2, 64},
+                                                          {1, 90, 333, 4, 128},
+                                                          {1, 5, 5, 1, 128},
+                                                          {2, 37, 37, 3, 64},
+                                                          {1, 70, 150, 5, 256}}) {
                 Task asked = attention(batch, tokens, context, kv);
                 asked.query_heads = group * asked.kv_heads;
+                asked.head_dim = head_dim;
                 auto operands = make_operands(asked, 0, *threads);
                 ASSERT_TRUE(operands);
-                const Task& task = operands->task;
-                AttentionScratch scratch;
-                const KvLayout layout = kernels->layout(kv, group);
-                const std::int64_t room = kv_room(layout, context);
-                std::vector<Bf16> keys(static_cast<std::size_t>(batch * task.kv_heads * room * task.head_dim));
-                std::vector<Bf16> values(keys.size());
-                if (kv == DType::bf16) {
-                    const std::int64_t heads = batch * task.kv_heads;
-                    lay_keys(operands->keys[0].as<Bf16>(), keys.data(), layout, heads, context, task.head_dim,
-                             *threads);
-                    lay_values(operands->values[0].as<Bf16>(), values.data(), layout, heads, context, task.head_dim,
-                               *threads);
-                }
-                const auto laid = [&](const Memory& memory, const std::vector<Bf16>& tiles) -> const void* {
-                    if (kv == DType::bf16) return tiles.data();
-                    return memory.data();
-                };
-                attend({.batch = batch,
-                        .tokens = tokens,
-                        .query_heads = task.query_heads,
-                        .kv_heads = task.kv_heads,
-                        .head_dim = task.head_dim,
-                        .context = context,
-                        .capacity = room,
-                        .kv = kv,
-                        .q = operands->x.data(),
-                        .keys = laid(operands->keys[0], keys),
-                        .values = laid(operands->values[0], values),
-                        .out = operands->y.data()},
-                       *kernels, *threads, scratch);
-                EXPECT_LE(largest_error(reference(*operands), operands->y), tolerance(task))
+                attend(*operands, *kernels, *threads);
+                EXPECT_LE(largest_error(reference(*operands), operands->y), tolerance(operands->task))
                     << kernels->name << " " << name(kv) << " " << batch << " x " << tokens << " of " << context << ", "
-                    << group << " queries to a KV head";
+                    << group << " queries to a KV head of " << head_dim;
+            }
+        }
+    }
+}
+
+TEST(Attention, ScoresMayLieFurtherApartThanWeightsCan) {
+    // Three parts of a context, in each of which all scores are the same: those of the part that counts may come first
+    // or last and be e^600 times the others. Queries are 1, -1, 1/2 and 0 times one of them. What is left are means of
+    // values, which no rounding of a score changes.
+    const auto threads = team();
+    for (const AttentionKernels* kernels : all_attention()) {
+        for (const auto& parts : std::vector<std::array<double, 3>>{{0.0, 600.0, -600.0},
+                                                                    {-300.0, 0.0, 300.0},
+                                                                    {300.0, 0.0, -300.0},
+                                                                    {0.0, 40.0, 80.0},
+                                                                    {-80.0, 0.0, -40.0}}) {
+            for (const std::int64_t context : {100, 1000}) {
+                Task asked = attention(1, 1, context, DType::bf16);
+                asked.query_heads = 4 * asked.kv_heads;
+                auto operands = make_operands(asked, 0, *threads);
+                ASSERT_TRUE(operands);
+                const std::int64_t d = asked.head_dim;
+                for (std::int64_t head = 0; head < asked.kv_heads; ++head) {
+                    float* query = operands->x.data() + head * 4 * d;
+                    double square = 0.0;
+                    for (std::int64_t i = 0; i < d; ++i) {
+                        square += static_cast<double>(query[i]) * query[i];
+                        query[d + i] = -query[i];
+                        query[2 * d + i] = 0.5F * query[i];
+                        query[3 * d + i] = 0.0F;
+                    }
+                    Bf16* keys = operands->keys[0].as<Bf16>() + head * context * d;
+                    for (std::int64_t position = 0; position < context; ++position) {
+                        const double score = parts[static_cast<std::size_t>(3 * position / context)];
+                        const double length = score * std::sqrt(static_cast<double>(d)) / square;
+                        for (std::int64_t i = 0; i < d; ++i)
+                            keys[position * d + i] = to_bf16(static_cast<float>(length * query[i]));
+                    }
+                }
+                attend(*operands, *kernels, *threads);
+                EXPECT_LE(largest_error(reference(*operands), operands->y), tolerance(operands->task))
+                    << kernels->name << ": " << parts[0] << ", " << parts[1] << ", " << parts[2] << " over " << context;
             }
         }
     }
 }
 
 TEST(Attention, TilesHoldEveryElementOfWholeTilesOfPositionsOnce) {
-    for (const KvLayout layout : {KvLayout::tiles, KvLayout::short_tiles}) {
-        for (const auto place : {key_place, value_place}) {
-            std::vector<int> times(128 * 32, 0);
-            for (std::int64_t position = 0; position < 128; ++position) {
-                for (std::int64_t i = 0; i < 32; ++i) ++times[static_cast<std::size_t>(place(layout, position, i, 32))];
-            }
-            EXPECT_EQ(times, std::vector<int>(times.size(), 1));
+    for (const auto place : {key_place, value_place}) {
+        std::vector<int> times(128 * 32, 0);
+        for (std::int64_t position = 0; position < 128; ++position) {
+            for (std::int64_t i = 0; i < 32; ++i)
+                ++times[static_cast<std::size_t>(place(KvLayout::tiles, position, i, 32))];
         }
+        EXPECT_EQ(times, std::vector<int>(times.size(), 1));
     }
-    // Position 75 is the 4th of its eight (4 pairs of 2 x 8 elements to every 8 dimensions): 72 x 32 + 13 / 8 x 64 +
-    // pair 1 x 16 + the second four of eight x 8 + the second of the pair x 4 + 1.
-    EXPECT_EQ(key_place(KvLayout::tiles, 75, 13, 32), 72 * 32 + 64 + 16 + 8 + 4 + 1);
-    // The 12th of its 64: strip 0 of 16 columns, tile 11 / 4 = 2 of 64 elements, column 13 x 4, position 3 of the four.
-    EXPECT_EQ(value_place(KvLayout::tiles, 75, 13, 32), 64 * 32 + 2 * 64 + 13 * 4 + 3);
-    // Of its 32 the 12th too: strips are half as long, so that column 20 begins 8 tiles on and not 16.
-    EXPECT_EQ(value_place(KvLayout::short_tiles, 75, 20, 32), 64 * 32 + (8 + 2) * 64 + 4 * 4 + 3);
+    // Position 75 is the 12th of its 16, the last of its four: 64 x 32 + 13 / 4 x 64 + the third four's second pair (5)
+    // x 8 + the second of that pair x 4 + 1.
+    EXPECT_EQ(key_place(KvLayout::tiles, 75, 13, 32), 64 * 32 + 3 * 64 + 5 * 8 + 4 + 1);
+    // The 12th of its 64: strip 1 of 16 columns begins 16 x 64 on, 11 / 4 = 2 fours of 64, column 4 x 4, position 3.
+    EXPECT_EQ(value_place(KvLayout::tiles, 75, 20, 32), 64 * 32 + (16 + 2) * 64 + 4 * 4 + 3);
     EXPECT_EQ(kv_room(KvLayout::tiles, 65), 128);
-    EXPECT_EQ(kv_room(KvLayout::short_tiles, 65), 96);
     EXPECT_EQ(kv_room(KvLayout::rows, 65), 65);
 }
 

@@ -18,7 +18,7 @@ std::size_t size(std::int64_t count) {
 }
 
 KvLayout layout_of(const ModelShape& shape) {
-    return best_attention().layout(shape.kv, shape.query_heads / shape.kv_heads);
+    return best_attention().layout(shape.kv);
 }
 
 struct Layer {

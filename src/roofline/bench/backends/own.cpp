@@ -31,7 +31,7 @@ class OwnKernel final : public Kernel {
                 weights_.push_back(std::move(*laid));
             }
         }
-        layout_ = best_attention().layout(task.kv, task.kv_heads > 0 ? task.query_heads / task.kv_heads : 1);
+        layout_ = best_attention().layout(task.kv);
         room_ = kv_room(layout_, task.context);
         if (layout_ == KvLayout::rows) return {};
         if (task.kind != TaskKind::attention && task.kind != TaskKind::kv_write) return {};

@@ -146,8 +146,7 @@ void lay_values(const Bf16* rows, Bf16* to, KvLayout layout, std::int64_t heads,
 void attend(const AttentionCall& call, const AttentionKernels& kernels, Threads& threads, AttentionScratch& scratch) {
     const bool one = call.tokens == 1;
     if (call.kv == DType::bf16) {
-        const auto piece = kernels.has_own_for(call.query_heads / call.kv_heads) ? kernels.bf16_of_few : kernels.bf16;
-        one ? decode<Bf16>(call, piece, threads, scratch) : prefill<Bf16>(call, piece, threads);
+        one ? decode<Bf16>(call, kernels.bf16, threads, scratch) : prefill<Bf16>(call, kernels.bf16, threads);
     } else {
         one ? decode<float>(call, kernels.fp32, threads, scratch) : prefill<float>(call, kernels.fp32, threads);
     }

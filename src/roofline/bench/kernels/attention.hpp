@@ -16,32 +16,30 @@ namespace roofline::bench {
 
 /// rows: a position after another.
 /// tiles: in the order in which instructions that multiply 2 x 4 by 4 x 2 read them, so that nothing has to be turned
-///   and nothing is skipped. Keys as [position / 8][i / 8][4 pairs of positions][i / 4 % 2][2 positions][4], values as
-///   [position / 64][i / 16][position / 4 % 16][16][4 positions]. Heads have room for whole 64s of positions, and what
-///   lies beyond the last one is a number.
-/// short_tiles: the same with 32s of positions instead of 64s.
-enum class KvLayout { rows, tiles, short_tiles };
-inline constexpr std::int64_t tile_positions = 64;
-inline constexpr std::int64_t short_tile_positions = 32;
+///   and nothing is skipped. Keys as [position / 16][i / 4][8 pairs of positions][2 positions][4], positions 0 and 2, 1
+///   and 3 of every four being a pair; values, T positions to a tile, as [position / T][i / 16][position % T / 4][16][4
+///   positions]. Heads have room for whole 64s of positions, and what lies beyond the last one is a number.
+enum class KvLayout { rows, tiles };
 
-inline std::int64_t positions_of(KvLayout layout) {
-    return layout == KvLayout::rows ? 1 : layout == KvLayout::tiles ? tile_positions : short_tile_positions;
+/// A tile of keys or values is 8 KiB, where it can be: in turns of so much memory gives most.
+inline std::int64_t positions_of_tile(std::int64_t head_dim) {
+    return head_dim <= 64 ? 64 : head_dim <= 128 ? 32 : 16;
 }
 inline std::int64_t key_place(KvLayout layout, std::int64_t position, std::int64_t i, std::int64_t head_dim) {
     if (layout == KvLayout::rows) return position * head_dim + i;
-    const std::int64_t inside = position % 8;
-    return (position - inside) * head_dim + i / 8 * 64 + inside / 2 * 16 + i / 4 % 2 * 8 + inside % 2 * 4 + i % 4;
+    const std::int64_t inside = position % 16;
+    const std::int64_t pair = inside / 4 * 2 + inside % 2;
+    return (position - inside) * head_dim + i / 4 * 64 + pair * 8 + inside / 2 % 2 * 4 + i % 4;
 }
 inline std::int64_t value_place(KvLayout layout, std::int64_t position, std::int64_t i, std::int64_t head_dim) {
     if (layout == KvLayout::rows) return position * head_dim + i;
-    const std::int64_t tile = positions_of(layout);
+    const std::int64_t tile = positions_of_tile(head_dim);
     const std::int64_t inside = position % tile;
     return (position - inside) * head_dim + (i / 16 * (tile / 4) + inside / 4) * 64 + i % 16 * 4 + inside % 4;
 }
 /// Entries that a head needs room for.
 inline std::int64_t kv_room(KvLayout layout, std::int64_t positions) {
-    const std::int64_t tile = positions_of(layout);
-    return (positions + tile - 1) / tile * tile;
+    return layout == KvLayout::rows ? positions : (positions + 63) / 64 * 64;
 }
 
 struct AttentionCall {
@@ -76,13 +74,8 @@ struct AttentionKernels {
     Piece<Bf16> bf16;
     Piece<float> fp32;
     KvLayout bf16_layout = KvLayout::rows;
-    Piece<Bf16> bf16_of_few = nullptr;  // where a KV head has four queries or fewer: over short tiles
 
-    bool has_own_for(std::int64_t queries_to_a_head) const { return bf16_of_few != nullptr && queries_to_a_head <= 4; }
-    KvLayout layout(DType kv, std::int64_t queries_to_a_head) const {
-        if (kv != DType::bf16) return KvLayout::rows;
-        return has_own_for(queries_to_a_head) ? KvLayout::short_tiles : bf16_layout;
-    }
+    KvLayout layout(DType kv) const { return kv == DType::bf16 ? bf16_layout : KvLayout::rows; }
 };
 
 const AttentionKernels& portable_attention();
