@@ -49,7 +49,7 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
             // lone one: an output may be near zero by itself, and errors are told in parts of the typical one); a
             // depth beyond what is worked on at once; int4 in whole eights of groups, in eights and a rest, and in an
             // odd number, so that rows begin in the middle of a byte of zero points; stretches and a rest of rows; rows
-            // that end in the middle of a line.
+            // that end in the middle of a line; rows of W beyond what is packed, or passed over, at once.
             for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{1, 13, 256},
                                                                                   {2, 8, 128},
                                                                                   {3, 21, 384},
@@ -60,7 +60,9 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                                                                                   {1, 9, 1152},
                                                                                   {1, 71, 1280},
                                                                                   {1, 11, 80},
-                                                                                  {3, 9, 48}}) {
+                                                                                  {3, 9, 48},
+                                                                                  {20, 150, 256},
+                                                                                  {4, 4200, 256}}) {
                 if (type == DType::int4 && k % int4_group != 0) continue;
                 auto operands = make_operands(product(m, n, k, type), 0, *threads);
                 ASSERT_TRUE(operands);

@@ -90,8 +90,11 @@ struct ProductKernels {
     Function int8;
     Function int4;
     bool packs;                // with m > 1 all but fp32 read x in panels
-    bool int4_tiles = false;   // int4 lies in tiles, and with m = 1 reads x as narrow_for_whole_bytes leaves it
+    bool int4_tiles = false;   // int4 lies in tiles, and few rows of x as narrow_for_whole_bytes leaves them
     std::int64_t abreast = 0;  // rows, or tiles, that with m = 1 are read side by side in odd parts; 0: in any parts
+
+    /// So many are multiplied one after the other.
+    bool reads_whole_bytes(DType type, std::int64_t m) const { return int4_tiles && type == DType::int4 && m <= 4; }
 
     Function of(DType type) const {
         switch (type) {
