@@ -61,8 +61,8 @@ struct Fours {
     "bfmmla v" #one ".4s, v" #row ".8h, v" #left ".8h\n bfmmla v" #two ".4s, v" #next ".8h, v" #left ".8h\n"           \
     "bfmmla v" #three ".4s, v" #row ".8h, v" #right ".8h\n bfmmla v" #four ".4s, v" #next ".8h, v" #right ".8h\n"
 #define ASK(at)                                                                                                         \
-    ".if %[asks]\n prfm pldl3keep, [%[many], %[ahead] + " #at "]\n prfm pldl3keep, [%[many], %[ahead] + 64 + " #at "]\n" \
-    ".endif\n"
+    ".if %c[level]\n prfm pldl%c[level]keep, [%[many], %[ahead] + " #at "]\n"                                            \
+    "prfm pldl%c[level]keep, [%[many], %[ahead] + 64 + " #at "]\n .endif\n"
 #define MULTIPLY                                                                                                        \
     "1:\n ldp q24, q25, [%[few]]\n ldp q26, q27, [%[few], #32]\n add %[few], %[few], #64\n"                            \
     COLUMNS(0, 0, 1, 2, 3, 16, 17, 24, 25)                                                                              \
@@ -75,12 +75,17 @@ struct Fours {
     COLUMNS(192, 8, 9, 10, 11, 22, 23, 26, 27) ASK(128)                                                                 \
     "add %[many], %[many], #256\n subs %[eights], %[eights], #1\n b.ne 1b\n"
 // clang-format on
-constexpr std::int64_t ahead = 16384;  // bytes; only the first queries ask
+constexpr std::int64_t ahead = 16384;  // bytes
+// Into which level of caches queries ask for it: the first four do so into the third, and where there are more the next
+// four bring it into the second, while their own keys or values are in the first. (Eight queries take 61 cycles a
+// position so, 68 without; 64, 68 and 65 where these ask into the first or again into the third.)
+constexpr int first_level = 3;
+constexpr int next_level = 2;
 
 using Scores = float32x4_t[16];  // [8 pairs of positions][2 pairs of queries], each of them 2 queries x 2 positions
 
 /// Of four queries and 16 keys, less the reference of each query (`first` and `second` pair).
-template <bool asks>
+template <int level>
 inline __attribute__((always_inline)) void score(const Bf16* few, const Bf16* many, std::int64_t head_dim,
                                                  float32x4_t first, float32x4_t second, Scores& scores) {
     std::int64_t eights = head_dim / 8;
@@ -106,7 +111,7 @@ inline __attribute__((always_inline)) void score(const Bf16* few, const Bf16* ma
         : [few] "+r"(few), [many] "+r"(many), [eights] "+r"(eights), "=&w"(s0), "=&w"(s1), "=&w"(s2), "=&w"(s3),
           "=&w"(s4), "=&w"(s5), "=&w"(s6), "=&w"(s7), "=&w"(s8), "=&w"(s9), "=&w"(s10), "=&w"(s11), "=&w"(s12),
           "=&w"(s13), "=&w"(s14), "=&w"(s15)
-        : [first] "w"(first), [second] "w"(second), [ahead] "i"(ahead), [asks] "i"(asks ? 1 : 0)
+        : [first] "w"(first), [second] "w"(second), [ahead] "i"(ahead), [level] "i"(level)
         : "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "cc", "memory");
     scores[0] = s0;
     scores[1] = s1;
@@ -128,7 +133,7 @@ inline __attribute__((always_inline)) void score(const Bf16* few, const Bf16* ma
 
 /// Adds 16 columns of the values of `eights` x 8 positions, weighted, to the sums of four queries; then of `more`,
 /// which lie `jump` bytes behind.
-template <bool asks>
+template <int level>
 inline void add_values(const Bf16* few, const Bf16* many, std::int64_t eights, std::int64_t more, std::int64_t jump,
                        float* sums) {
     asm volatile(
@@ -140,7 +145,7 @@ inline void add_values(const Bf16* few, const Bf16* many, std::int64_t eights, s
         "stp q6, q7, [%[sums], #96]\n stp q8, q9, [%[sums], #128]\n stp q10, q11, [%[sums], #160]\n"
         "stp q12, q13, [%[sums], #192]\n stp q14, q15, [%[sums], #224]\n"
         : [few] "+r"(few), [many] "+r"(many), [eights] "+r"(eights), [more] "+r"(more)
-        : [sums] "r"(sums), [jump] "r"(jump), [ahead] "i"(ahead), [asks] "i"(asks ? 1 : 0)
+        : [sums] "r"(sums), [jump] "r"(jump), [ahead] "i"(ahead), [level] "i"(level)
         : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16",
           "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "cc", "memory");
 }
@@ -244,7 +249,7 @@ __attribute__((noinline)) float32x4_t largest_scores(Fours& fours, std::int64_t 
     float32x4_t most[2] = {vdupq_n_f32(-1e30F), vdupq_n_f32(-1e30F)};
     for (std::int64_t at = span.begin / 16 * 16; at < span.end; at += 16) {
         Scores scores;
-        score<false>(fours.query(four), keys + at * fours.head_dim, fours.head_dim, zero, zero, scores);
+        score<0>(fours.query(four), keys + at * fours.head_dim, fours.head_dim, zero, zero, scores);
         hide(scores, at, span);
         for (int i = 0; i < 16; ++i) most[i % 2] = vmaxq_f32(most[i % 2], scores[i]);
     }
@@ -273,7 +278,7 @@ __attribute__((noinline)) void raise_reference(Fours& fours, std::int64_t four, 
 
 /// Weights of a tile. False, and nothing is added to the totals, if a score is beyond what a weight can be.
 /// `carefully`: those below count as the least, and so do those that are not in the span.
-template <bool carefully, bool asks>
+template <bool carefully, int level>
 inline bool find_weights(Fours& fours, std::int64_t four, const Bf16* keys, Span span) {
     const float32x4_t below = vnegq_f32(vld1q_f32(fours.reference.data() + 4 * four));
     const float32x4_t first = vzip1q_f32(below, below);
@@ -282,7 +287,7 @@ inline bool find_weights(Fours& fours, std::int64_t four, const Bf16* keys, Span
     uint16x8_t beyond = vdupq_n_u16(0);
     for (std::int64_t at = span.begin / 16 * 16; at < span.end; at += 16) {
         Scores scores;
-        score<asks>(fours.query(four), keys + at * fours.head_dim, fours.head_dim, first, second, scores);
+        score<level>(fours.query(four), keys + at * fours.head_dim, fours.head_dim, first, second, scores);
         if constexpr (carefully) {
             hide(scores, at, span);
             for (float32x4_t& some : scores) some = vmaxq_f32(some, vdupq_n_f32(-126.0F));
@@ -301,12 +306,13 @@ inline void weigh_tile(Fours& fours, std::int64_t four, const Bf16* keys, Span s
         raise_reference(fours, four, largest_scores(fours, four, keys, some));
     }
     const bool whole = span.begin == 0 && span.end == fours.at_once;
-    if (!whole      ? find_weights<true, false>(fours, four, keys, span)
-        : four == 0 ? find_weights<false, true>(fours, four, keys, span)
-                    : find_weights<false, false>(fours, four, keys, span))
+    if (!whole      ? find_weights<true, 0>(fours, four, keys, span)
+        : four == 0 ? find_weights<false, first_level>(fours, four, keys, span)
+        : four == 1 ? find_weights<false, next_level>(fours, four, keys, span)
+                    : find_weights<false, 0>(fours, four, keys, span))
         return;
     raise_reference(fours, four, largest_scores(fours, four, keys, span));
-    find_weights<true, false>(fours, four, keys, span);
+    find_weights<true, 0>(fours, four, keys, span);
 }
 
 void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16* values, std::int64_t first,
@@ -330,8 +336,9 @@ void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16*
                 add_some(fours.weight(four) + skipped * 32, value + column * tile, fit, all - fit, jump,
                          fours.sum(four) + column * 4);
             };
-            add(0, add_values<true>);
-            for (std::int64_t four = 1; four < fours.count; ++four) add(four, add_values<false>);
+            add(0, add_values<first_level>);
+            if (fours.count > 1) add(1, add_values<next_level>);
+            for (std::int64_t four = 2; four < fours.count; ++four) add(four, add_values<0>);
         }
     }
     give_back(fours, rows, state);
