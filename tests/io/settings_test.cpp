@@ -7,6 +7,7 @@
 
 #include "roofline/io/catalog.hpp"
 #include "roofline/io/device_file.hpp"
+#include "roofline/render/numbers.hpp"
 
 namespace roofline::io {
 namespace {
@@ -140,6 +141,31 @@ TEST(SetOnDevice, WhatWasSetSaysSo) {
     ASSERT_TRUE(device.sources.contains(figure->source));
     EXPECT_EQ(device.sources.at(figure->source).kind, SourceKind::assumed);
     EXPECT_NE(figure->note.find("memory.bandwidth=2x"), std::string::npos);
+}
+
+TEST(SetOnDevice, WhatTablesPrintCanBeTyped) {
+    // 1.979 POP/s: four digits and a prefix, as `devices` prints it, from the smallest unit to the largest.
+    for (const double value : {1.5e3, 1.5e6, 1.5e9, 1.5e12, 1.5e15}) {
+        Device device = toy();
+        if (value < 1e15) {  // more than any memory holds
+            EXPECT_EQ(set("memory.capacity=" + render::with_unit(value, "B"), device), "") << value;
+            EXPECT_EQ(device.capacity(Level::memory)->value, value);
+        }
+        EXPECT_EQ(set("memory.bandwidth=" + render::with_unit(value, "B/s"), device), "") << value;
+        EXPECT_EQ(device.bandwidth(Level::memory)->value, value);
+        if (value < 1e6) continue;  // less than any engine does
+        EXPECT_EQ(set("matrix.bf16=" + render::with_unit(value, "FLOP/s"), device), "") << value;
+        EXPECT_EQ(device.rate(Engine::matrix, DType::bf16)->value, value);
+        ASSERT_EQ(set("matrix.int8=" + render::with_unit(value, "OP/s"), device), "") << value;
+        EXPECT_EQ(device.rate(Engine::matrix, DType::int8)->value, value);
+    }
+    Device device = toy();
+    ASSERT_EQ(set("power=700.0 W", device), "");
+    EXPECT_EQ(device.power->value, 700.0);
+    EXPECT_EQ(set("memory.capacity=80  GiB", device), "");
+    EXPECT_EQ(device.capacity(Level::memory)->value, 80.0 * 1024.0 * 1024.0 * 1024.0);
+    for (const char* text : {"power=700 ", "power=700 W ", "power= 700W", "power=7 00W"})
+        EXPECT_NE(set(text, device), "") << text;
 }
 
 TEST(SetOnDevice, NonsenseIsRefusedWithWhatWasExpected) {

@@ -43,7 +43,8 @@ Result<double> parse_duration(std::string_view option, const std::string& text) 
     };
     for (const auto& [suffix, factor] : {Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"s", 1.0}}) {
         if (!text.ends_with(suffix)) continue;
-        const auto value = parse_positive(option, text.substr(0, text.size() - suffix.size()));
+        const std::string_view number = std::string_view(text).substr(0, text.size() - suffix.size());
+        const auto value = parse_positive(option, std::string(number.substr(0, number.find_last_not_of(' ') + 1)));
         if (!value)
             return fail(fmt::format("{}: found \"{}\", expected a time above zero such as 500ms or 0.5s", option,
                                     io::printable(text)));

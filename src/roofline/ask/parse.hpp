@@ -13,7 +13,7 @@ namespace roofline::ask {
 Result<double> parse_whole(std::string_view option, const std::string& text, double least, double most);
 /// A positive number such as 8e9.
 Result<double> parse_positive(std::string_view option, const std::string& text);
-/// "500ms", "0.5s", "200us", in seconds: a bare number could mean any of them.
+/// "500ms", "0.5 s", "200us", in seconds: a bare number could mean any of them.
 Result<double> parse_duration(std::string_view option, const std::string& text);
 /// What stands between separators, empty parts included.
 std::vector<std::string> parts_of(const std::string& text, char separator);

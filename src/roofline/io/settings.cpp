@@ -65,8 +65,11 @@ Result<double> new_value(const Setting& setting, std::optional<double> old, Dime
         return *old * *setting.factor;
     }
     const auto number = leading_number(setting.value);
-    const auto factor = number ? unit_factor(number->rest, dimension) : std::nullopt;
-    if (!number || !factor || number->value <= 0.0) {
+    // With or without blanks between them: tables print "2 TB/s", and what is printed can be typed.
+    const auto unit = number ? number->rest.find_first_not_of(' ') : std::string_view::npos;
+    const auto factor =
+        unit != std::string_view::npos ? unit_factor(number->rest.substr(unit), dimension) : std::nullopt;
+    if (!factor || number->value <= 0.0) {
         return fail(fmt::format("--set {}: found \"{}\", expected a number with its unit ({}) or a factor such as 2x",
                                 setting.text, setting.value, expected_units(dimension)));
     }

@@ -1,6 +1,7 @@
 // --set PATH=VALUE|Nx: change any figure of the device or the model for one run, so that "what if compute doubles" is
 // one flag. Device paths: memory.bandwidth, memory.capacity, cache.*, host.bandwidth, peer.bandwidth, compute (all
-// rates), compute.bf16, matrix.fp8, vector.fp32, power. Anything else is a key of the model's config.
+// rates), compute.bf16, matrix.fp8, vector.fp32, power: "4TB/s" or "4 TB/s", as tables print it. Anything else is a key
+// of the model's config.
 #pragma once
 
 #include <optional>
