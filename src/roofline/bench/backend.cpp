@@ -27,6 +27,7 @@ Outcome run_task(Backend& backend, Operands& operands, Threads& threads, const P
     outcome.tolerance = tolerance(task);
     if (const auto reason = backend.refuses(task)) {
         outcome.problem = *reason;
+        outcome.declined = true;
         return outcome;
     }
     operands.poison();

@@ -53,7 +53,8 @@ struct Outcome {
     double error = 0.0;      // relative to the size of the values
     double tolerance = 0.0;  // that it was allowed
     std::size_t buffers = 1;
-    std::string problem;  // why there is no time: not empty means nothing else counts
+    std::string problem;    // why there is no time: not empty means nothing else counts
+    bool declined = false;  // nothing went wrong: the backend does not do such tasks
 
     bool measured() const { return problem.empty(); }
 };

@@ -312,7 +312,7 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     if (one > 0) copies = std::min(copies, std::max<std::int64_t>(1, room / 2 / one));  // fewer is better than none
     if (one * copies + around > free / 10 * 9) {
         return std::unexpected(
-            Problem{fmt::format("{}: needs {:.1f} GB of memory, and {:.1f} GB are free", task.name,
+            Problem{fmt::format("needs {:.1f} GB of memory, and {:.1f} GB are free",
                                 static_cast<double>(one * copies + around) / 1e9, static_cast<double>(free) / 1e9),
                     true});
     }

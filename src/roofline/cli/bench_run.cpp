@@ -184,7 +184,9 @@ void run_cpu_tasks(Place& place, StageRun& stage, Progress& progress, DoneBefore
                 Outcome outcome;
                 outcome.task = task.name;
                 outcome.backend = backend->name();
-                outcome.problem = backend->refuses(task).value_or(why);
+                const auto reason = backend->refuses(task);
+                outcome.problem = reason.value_or(why);
+                outcome.declined = reason.has_value();
                 stage.outcomes[i].push_back(std::move(outcome));
             }
         };
@@ -253,26 +255,29 @@ void run_whole_step(Place& place, StageRun& stage, const predict::Scenario& scen
     stage.steps.push_back(bench::run_step(**model, work, pace));
 }
 
-/// Why there is no time of anything, where that is so: the first reason given.
+/// Why there is no time of anything, where that is so: the first reason against a step and against an operator. That
+/// one library does not do an operator says nothing where another failed at it.
 std::optional<std::string> nothing_ran(const std::vector<StageRun>& stages) {
-    std::optional<std::string> why;
-    const auto because = [&](const std::string& what, const std::string& problem) {
-        if (!why && !problem.empty()) why = fmt::format("{}: {}", what, problem);
-    };
+    std::string step_failed;
+    const Outcome* failed = nullptr;
     for (const StageRun& stage : stages) {
+        if (step_failed.empty()) step_failed = stage.no_step;
         for (const auto& step : stage.steps) {
             if (step.problem.empty()) return {};
-            because("whole step", step.problem);
+            if (step_failed.empty()) step_failed = step.problem;
         }
-        because("whole step", stage.no_step);
         for (const auto& outcomes : stage.outcomes) {
             for (const Outcome& outcome : outcomes) {
                 if (outcome.problem.empty()) return {};
-                because(outcome.task, outcome.problem);
+                if (failed == nullptr || (failed->declined && !outcome.declined)) failed = &outcome;
             }
         }
     }
-    return why;
+    std::vector<std::string> reasons;
+    if (!step_failed.empty()) reasons.push_back("whole step: " + step_failed);
+    if (failed != nullptr) reasons.push_back(failed->task + ": " + failed->problem);
+    if (reasons.empty()) return {};
+    return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
 }  // namespace

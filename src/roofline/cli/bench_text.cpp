@@ -166,9 +166,12 @@ std::string bench_text(const bench::Run& run, bool markdown) {
                 continue;
             }
             const bool nobody = bench::winner(stage.outcomes[i]) == nullptr;
+            const bool all_declined = std::all_of(stage.outcomes[i].begin(), stage.outcomes[i].end(),
+                                                  [](const Outcome& outcome) { return outcome.declined; });
             for (const Outcome& outcome : stage.outcomes[i]) {
-                if (!outcome.measured() && (nobody || outcome.problem.starts_with("wrong")))
-                    note(outcome.backend + ": " + outcome.problem, name);
+                const bool matters =
+                    (nobody && outcome.declined == all_declined) || outcome.problem.starts_with("wrong");
+                if (!outcome.measured() && matters) note(outcome.backend + ": " + outcome.problem, name);
             }
         }
         if (!stage.no_step.empty()) note(stage.no_step, "whole step");
