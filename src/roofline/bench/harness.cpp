@@ -30,8 +30,8 @@ Timing time_calls(const std::function<void(std::size_t)>& run, std::size_t copie
     double quickest = 0.0;
     double begin = clock();
     const double warm_until = begin + std::max(budget.window, 0.1 * budget.seconds);
-    const double enough = begin + 10.0 * std::max(budget.window, budget.seconds);  // calls this long need no company
-    for (int call = 0; (call < 2 && clock() < enough) || (clock() < warm_until && call < 10'000); ++call) {
+    const double enough = 10.0 * std::max(budget.window, budget.seconds);  // calls this long need no company
+    for (int call = 0; (call < 2 && clock() < begin + enough) || (clock() < warm_until && call < 10'000); ++call) {
         const double before = clock();
         run(copy++ % copies);
         const double taken = clock() - before;
@@ -43,7 +43,7 @@ Timing time_calls(const std::function<void(std::size_t)>& run, std::size_t copie
     std::vector<double> windows;
     begin = clock();
     while (windows.size() < budget.most && (windows.size() < budget.least || clock() - begin < budget.seconds)) {
-        if (!windows.empty() && clock() - begin > 10.0 * std::max(budget.window, budget.seconds)) break;
+        if (!windows.empty() && clock() > begin + enough) break;
         const double before = clock();
         for (std::int64_t call = 0; call < calls; ++call) run(copy++ % copies);
         windows.push_back((clock() - before) / static_cast<double>(calls));
