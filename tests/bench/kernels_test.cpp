@@ -523,5 +523,20 @@ TEST(Team, RangesCoverEverythingOnceInMultiplesOfTheirGrain) {
     }
 }
 
+TEST(Team, RangesOfOddMultiplesCoverEverythingOnceToo) {
+    const auto threads = team(4);
+    for (const std::int64_t total : {0, 1, 8, 70, 1000}) {
+        std::vector<std::atomic<int>> done(static_cast<std::size_t>(total));
+        const auto work = [&](std::int64_t first, std::int64_t last) {
+            if (total >= 4 * 8 && last < total) {
+                EXPECT_EQ((last - first) % 16, 8) << first << " to " << last << " of " << total;
+            }
+            for (std::int64_t i = first; i < last; ++i) ++done[static_cast<std::size_t>(i)];
+        };
+        threads->ranges(total, 8, work, 1, Threads::Multiple::odd);
+        for (const auto& times : done) EXPECT_EQ(times, 1);
+    }
+}
+
 }  // namespace
 }  // namespace roofline::bench

@@ -91,16 +91,20 @@ void Threads::run(std::int64_t chunks, const std::function<void(std::int64_t, in
 }
 
 void Threads::ranges(std::int64_t total, std::int64_t grain,
-                     const std::function<void(std::int64_t, std::int64_t)>& work, std::int64_t least) {
+                     const std::function<void(std::int64_t, std::int64_t)>& work, std::int64_t least,
+                     Multiple multiple) {
     const std::int64_t pieces = (total + grain - 1) / grain;
     if (count() == 1 || pieces == 1) {
         if (total > 0) work(0, total);
         return;
     }
     const Parts parts(pieces, count(), std::max<std::int64_t>(1, (least + grain - 1) / grain));
+    const auto begin = [&](std::int64_t part) {
+        return grain * (multiple == Multiple::odd ? parts.odd_begin(part) : parts.begin(part));
+    };
     run(parts.count(), [&](std::int64_t part, int) {
-        const std::int64_t first = parts.begin(part) * grain;
-        const std::int64_t last = std::min(total, parts.begin(part + 1) * grain);
+        const std::int64_t first = begin(part);
+        const std::int64_t last = std::min(total, begin(part + 1));
         if (first < last) work(first, last);
     });
 }

@@ -59,10 +59,12 @@ class Threads {
     /// free takes the next: a thread that the system interrupts does not hold up the rest.
     void run(std::int64_t chunks, const std::function<void(std::int64_t, int)>& work);
 
+    /// How many times `grain` a range has.
+    enum class Multiple { any, odd };
     /// Ranges of [0, total) in multiples of `grain`, several for every thread (Parts); a lone thread has one. None but
     /// the last is shorter than `least`.
     void ranges(std::int64_t total, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& work,
-                std::int64_t least = 1);
+                std::int64_t least = 1, Multiple multiple = Multiple::any);
 
   private:
     Threads() = default;

@@ -36,20 +36,13 @@ void multiply(const ProductCall& call, const ProductKernels& kernels, Threads& t
     constexpr std::int64_t read_meanwhile = 1 << 20;
     const std::int64_t row_bytes = call.k * bits(call.weights.type) / 8;
     const std::int64_t least = read_meanwhile / (threads.count() * row_bytes * call.m);
-    if (kernels.abreast == 0 || call.m > 1 || threads.count() == 1) {
-        threads.ranges(call.n, 8, [&](std::int64_t first, std::int64_t last) { function(call, first, last); }, least);
-        return;
-    }
-    // Rows are read side by side in odd stretches (side_by_side.hpp): a part of an odd number of pieces leaves none
-    // over. (On x86-64 that gained nothing and made int8 5% slower.)
-    const std::int64_t piece = kernels.abreast * (call.weights.tiles ? int4_tile_rows : 1);
-    const Parts parts((call.n + piece - 1) / piece, threads.count(),
-                      std::max<std::int64_t>(1, (least + piece - 1) / piece));
-    threads.run(parts.count(), [&](std::int64_t part, int) {
-        const std::int64_t first = parts.odd_begin(part) * piece;
-        const std::int64_t last = std::min(call.n, parts.odd_begin(part + 1) * piece);
-        if (first < last) function(call, first, last);
-    });
+    // One row meets rows of weights that are read side by side in odd stretches (side_by_side.hpp): an odd number of
+    // them leaves none over. (On x86-64 that gained nothing and made int8 5% slower.)
+    const bool side_by_side = kernels.abreast > 0 && call.m == 1;
+    const std::int64_t grain = side_by_side ? kernels.abreast * (call.weights.tiles ? int4_tile_rows : 1) : 8;
+    threads.ranges(
+        call.n, grain, [&](std::int64_t first, std::int64_t last) { function(call, first, last); }, least,
+        side_by_side ? Threads::Multiple::odd : Threads::Multiple::any);
 }
 
 const ProductKernels& best_products() {
