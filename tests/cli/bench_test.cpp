@@ -1,5 +1,6 @@
 // `bench` and `models synth` on a model so small that no time matters.
 #include <algorithm>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -158,6 +159,38 @@ TEST(Bench, AModelOfAnotherKindIsRunOperatorByOperator) {
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
     EXPECT_NE(answer.out.find("layers.attention.qkv"), std::string::npos);
     EXPECT_NE(answer.out.find("a whole step needs a Llama-like model"), std::string::npos);
+}
+
+TEST(Bench, WhatTakesLongEvenAtItsLimitIsAnnounced) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    // A byte a second. The QKV product reads 2 bytes for each of 128 x (4 + 2 + 2) x 32 weights: 65,536, so 65.54 ks.
+    const std::string slow = folder.write("slow.json", R"({"schema": "roofline.device/1", "name": "slow",
+        "engines": [{"id": "matrix", "rates": {"bf16": {"value": 1, "unit": "TFLOP/s", "source": "s"}}},
+                    {"id": "vector", "rates": {"fp32": {"value": 1, "unit": "TFLOP/s", "source": "s"}}}],
+        "memory": [{"id": "memory", "capacity": {"value": 80, "unit": "GB", "source": "s"},
+                    "bandwidth": {"value": 1, "unit": "B/s", "source": "s"}}],
+        "sources": {"s": {"kind": "assumed", "title": "t"}}})");
+    const Answer announced = run(quick(model, {"--backend", "own", "--roofs", slow}));
+    ASSERT_EQ(announced.exit_code, 0) << announced.err;
+    EXPECT_NE(announced.err.find("roofline: decode, batch 1: layers.attention.qkv: 3 calls of 65.54 ks at the least\n"),
+              std::string::npos)
+        << announced.err;
+    EXPECT_NE(announced.err.find("decode, batch 1: whole step: 3 calls of "), std::string::npos) << announced.err;
+    EXPECT_EQ(run(quick(model, {"--backend", "own", "--roofs", "xeon-8480"})).err, "");
+}
+
+TEST(Bench, CtrlCEndsItWithinACall) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    // Attention of 200,000 tokens to each other: 4 x (2e5)^2 / 2 x 128 = 1e13 FLOPs, which take a thread minutes.
+    const Answer answer =
+        run({"bench", model, "--threads", "1", "--stage", "prefill", "--prompt", "200000", "--backend", "own", "--only",
+             "operators", "--seconds", "0.001", "-o", folder.path("report.json")},
+            {}, nullptr, 2'000'000);
+    EXPECT_EQ(answer.exit_code, 130) << answer.err;
+    EXPECT_EQ(answer.out, "");
+    EXPECT_FALSE(std::filesystem::exists(folder.path("report.json")));
 }
 
 TEST(Bench, WhereNothingOfWhatWasAskedForRunsItEndsWithFour) {

@@ -59,11 +59,10 @@ struct Outcome {
     bool measured() const { return problem.empty(); }
 };
 
-/// How long each task is measured and how it is told to stop.
+/// How long each task is measured.
 struct Pace {
     Budget budget;
     std::int64_t rotate_past = 192LL << 20;  // bytes: three times a large last-level cache
-    std::function<bool()> stopped;
 };
 
 /// Checks, then times. What goes wrong is in the outcome.

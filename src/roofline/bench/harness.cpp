@@ -23,8 +23,7 @@ Timing summarise(std::vector<double> windows, std::int64_t calls) {
 }
 
 Timing time_calls(const std::function<void(std::size_t)>& run, std::size_t copies, const Budget& budget,
-                  const Clock& clock, const std::function<bool()>& stopped) {
-    const auto ended = [&] { return stopped && stopped(); };
+                  const Clock& clock) {
     // The first calls meet cold pages, sleeping threads and slow clocks; they only say how many calls fill a window.
     std::size_t copy = 0;
     double quickest = 0.0;
@@ -36,7 +35,6 @@ Timing time_calls(const std::function<void(std::size_t)>& run, std::size_t copie
         run(copy++ % copies);
         const double taken = clock() - before;
         quickest = call == 0 ? taken : std::min(quickest, taken);
-        if (ended()) return {};
     }
     const double per_window = quickest > 0.0 ? std::clamp(std::ceil(budget.window / quickest), 1.0, 1e6) : 1e6;
     const auto calls = static_cast<std::int64_t>(per_window);
@@ -47,7 +45,6 @@ Timing time_calls(const std::function<void(std::size_t)>& run, std::size_t copie
         const double before = clock();
         for (std::int64_t call = 0; call < calls; ++call) run(copy++ % copies);
         windows.push_back((clock() - before) / static_cast<double>(calls));
-        if (ended()) return {};
     }
     const auto count = static_cast<std::int64_t>(windows.size());
     return summarise(std::move(windows), count * calls);

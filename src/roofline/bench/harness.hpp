@@ -26,9 +26,9 @@ struct Budget {
     std::size_t most = 2000;
 };
 
-/// Calls run(copy) with copy going round [0, copies). `stopped` ends it early.
+/// Calls run(copy) with copy going round [0, copies).
 Timing time_calls(const std::function<void(std::size_t)>& run, std::size_t copies, const Budget& budget,
-                  const Clock& clock = steady_seconds, const std::function<bool()>& stopped = {});
+                  const Clock& clock = steady_seconds);
 
 Timing summarise(std::vector<double> windows, std::int64_t calls);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include "roofline/measure/cpu_device.hpp"
 #include "roofline/measure/cuda/loader.hpp"
 #include "roofline/measure/machine.hpp"
+#include "roofline/render/numbers.hpp"
 
 namespace roofline::cli {
 namespace {
@@ -31,23 +33,35 @@ using bench::StageRun;
 using bench::StepWork;
 using bench::Task;
 
-/// One line that changes, on a terminal only.
+/// What is run now. On a terminal one line that changes; elsewhere a line where it takes long, so that nobody has to
+/// wonder whether the program still lives.
 class Progress {
   public:
-    explicit Progress(bool shown) : shown_(shown) {}
+    Progress(bool terminal, bool roofs_known) : terminal_(terminal), roofs_known_(roofs_known) {}
     ~Progress() {
-        if (shown_ && begun_) fmt::print(stderr, "\r\x1b[K");
+        if (terminal_ && begun_) fmt::print(stderr, "\r\x1b[K");
     }
-    void say(const std::string& text) {
-        if (!shown_) return;
-        begun_ = true;
-        fmt::print(stderr, "\r\x1b[K{}", text.substr(0, 78));
-        std::fflush(stderr);
+    /// `limit`: no call takes less under the roofs, where they are known.
+    void say(std::string text, double limit) {
+        constexpr double long_time = 10.0;
+        const bool slow = roofs_known_ && limit >= long_time;
+        // One that is checked, one to warm up, one that counts.
+        if (slow) text += fmt::format(": 3 calls of {} at the least", render::time(Seconds(limit)));
+        if (terminal_) {
+            begun_ = true;
+            fmt::print(stderr, "\r\x1b[K{}", text.substr(0, 78));
+            std::fflush(stderr);
+        } else if (const double now = bench::steady_seconds(); slow || now - said_ >= long_time) {
+            fmt::print(stderr, "roofline: {}\n", text);
+            said_ = now;
+        }
     }
 
   private:
-    bool shown_;
+    bool terminal_;
+    bool roofs_known_;
     bool begun_ = false;
+    double said_ = bench::steady_seconds();
 };
 
 std::unexpected<Problem> not_here_problem(std::string text) {
@@ -172,8 +186,12 @@ class DoneBefore {
     std::vector<std::pair<Task, std::vector<Outcome>>> all_;
 };
 
+double limit_of_one(const StageRun& stage, std::size_t record) {
+    return stage.stage.records[record].times.limit.value / stage.stage.records[record].count;
+}
+
 void run_cpu_tasks(Place& place, StageRun& stage, Progress& progress, DoneBefore& done_before) {
-    for (std::size_t i = 0; i < stage.planned.size() && !interrupted(); ++i) {
+    for (std::size_t i = 0; i < stage.planned.size(); ++i) {
         if (!stage.planned[i].task) continue;
         const Task& task = *stage.planned[i].task;
         if (done_before.give(task, stage.outcomes[i])) continue;
@@ -194,16 +212,15 @@ void run_cpu_tasks(Place& place, StageRun& stage, Progress& progress, DoneBefore
             fail_all("");
             continue;
         }
-        progress.say(fmt::format("{}: {}", stage.stage.name, task.name));
+        progress.say(fmt::format("{}, batch {}: {}", stage.stage.name, stage.stage.batch, task.name),
+                     limit_of_one(stage, i));
         auto operands = bench::make_operands(task, place.pace.rotate_past, *place.threads);
         if (!operands) {
             fail_all(operands.error().text);
             continue;
         }
-        for (const auto& backend : place.backends) {
+        for (const auto& backend : place.backends)
             stage.outcomes[i].push_back(bench::run_task(*backend, *operands, *place.threads, place.pace));
-            if (interrupted()) return;
-        }
         done_before.keep(task, stage.outcomes[i]);
     }
 }
@@ -213,7 +230,8 @@ Result<void> run_cuda_tasks(Place& place, StageRun& stage, Progress& progress, D
         if (!stage.planned[i].task) continue;
         const Task& task = *stage.planned[i].task;
         if (done_before.give(task, stage.outcomes[i])) continue;
-        progress.say(fmt::format("{}, batch {}: {}", stage.stage.name, stage.stage.batch, task.name));
+        progress.say(fmt::format("{}, batch {}: {}", stage.stage.name, stage.stage.batch, task.name),
+                     limit_of_one(stage, i));
         auto outcomes = bench::run_cuda_tasks(place.call, place.cuda_place, {task});
         if (!outcomes) return std::unexpected(outcomes.error());
         stage.outcomes[i] = std::move(outcomes->front());
@@ -234,7 +252,7 @@ void run_whole_step(Place& place, StageRun& stage, const predict::Scenario& scen
                         .batch = static_cast<std::int64_t>(asked.batch),
                         .tokens = static_cast<std::int64_t>(asked.tokens / asked.batch),
                         .context = static_cast<std::int64_t>(prefill ? asked.tokens / asked.batch : asked.context)};
-    progress.say(fmt::format("{}: whole step", asked.name));
+    progress.say(fmt::format("{}, batch {}: whole step", asked.name, asked.batch), asked.times.limit.value);
     if (place.cuda) {
         auto steps = bench::run_cuda_step(place.call, place.cuda_place, *shape, work);
         if (steps)
@@ -309,10 +327,8 @@ Result<predict::Setup> setup_on(ask::ScenarioOptions asked, const Device& device
 }
 
 Result<Run> run_bench(const BenchOptions& options) {
-    const Interruptible watching;
     Run run;
     Place place;
-    place.pace.stopped = interrupted;
     place.pace.budget.seconds = options.quick ? 0.05 : 0.3;
     if (!options.seconds.empty()) {
         const auto seconds = parse_seconds("--seconds", options.seconds, 0.001, 60.0);
@@ -320,6 +336,9 @@ Result<Run> run_bench(const BenchOptions& options) {
         place.pace.budget.seconds = *seconds;
     }
     const bool cuda = options.device.starts_with("cuda");
+    // On the processors a run has nothing to tidy up, so Ctrl-C may end the program within a call that takes minutes.
+    std::optional<Interruptible> watching;
+    if (cuda) watching.emplace();
     if (!cuda && options.device != "cpu")
         return fail(fmt::format("--device: found \"{}\", expected cpu or cuda:0", options.device));
 
@@ -364,7 +383,7 @@ Result<Run> run_bench(const BenchOptions& options) {
         place.pace.rotate_past = std::max<std::int64_t>(place.pace.rotate_past, static_cast<std::int64_t>(3.0 * cache));
     }
     const measure::Watch watch(measure::this_machine().processors);
-    Progress progress(::isatty(STDERR_FILENO) != 0);
+    Progress progress(::isatty(STDERR_FILENO) != 0, run.roofs_known);
     DoneBefore done_before;
     for (const std::string& type : types) {
         for (const std::string& batch : *batches) {
