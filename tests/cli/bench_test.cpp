@@ -161,6 +161,20 @@ TEST(Bench, AModelOfAnotherKindIsRunOperatorByOperator) {
     EXPECT_NE(answer.out.find("a whole step needs a Llama-like model"), std::string::npos);
 }
 
+TEST(Bench, EveryRateHasItsOwnUnit) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    const Answer answer = run(quick(model, {"--backend", "own", "--dtype", "int8", "--only", "operators"}));
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    const auto line_of = [&](const std::string& name) {
+        const std::size_t at = answer.out.find("  " + name + " ");
+        return at == std::string::npos ? "" : answer.out.substr(at, answer.out.find('\n', at) - at);
+    };
+    EXPECT_NE(line_of("layers.attention.qkv").find("OP/s"), std::string::npos) << answer.out;
+    EXPECT_EQ(line_of("layers.attention.qkv").find("FLOP/s"), std::string::npos) << answer.out;
+    EXPECT_NE(line_of("layers.attention.norm").find("FLOP/s"), std::string::npos) << answer.out;
+}
+
 TEST(Bench, WhatTakesLongEvenAtItsLimitIsAnnounced) {
     const TemporaryFolder folder;
     const std::string model = folder.write("toy/config.json", toy);

@@ -88,10 +88,10 @@ render::Table operators_table(const bench::Run& run, const StageRun& stage) {
     }
     render::Table table{{{"operator", Align::left}, {"x"}, {"shape", Align::left}}, {}};
     for (const std::string& backend : shown) table.columns.push_back({backend});
-    const bool integers = std::any_of(stage.stage.records.begin(), stage.stage.records.end(), [](const Record& record) {
-        return render::peak_unit(record.work.type) == "OP/s";
-    });
-    for (const char* column : {"GB/s", integers ? "GOP/s" : "GFLOP/s"}) table.columns.push_back({column});
+    table.columns.push_back({"GB/s"});
+    const auto counts_integers = [](const Record& record) { return render::peak_unit(record.work.type) == "OP/s"; };
+    const bool mixed = std::any_of(stage.stage.records.begin(), stage.stage.records.end(), counts_integers);
+    table.columns.push_back({mixed ? "rate" : "GFLOP/s"});  // norms and residuals are never in integers
     if (shown.size() > 1) table.columns.push_back({"fastest", Align::left});
     if (run.roofs_known) {
         table.columns.push_back({"bound", Align::left});
@@ -115,6 +115,7 @@ render::Table operators_table(const bench::Run& run, const StageRun& stage) {
         const double bytes = best->bytes;
         row.push_back(bytes > 0.0 ? fmt::format("{:.1f}", bytes / seconds / 1e9) : "-");
         row.push_back(best->flops > 0.0 ? fmt::format("{:.1f}", best->flops / seconds / 1e9) : "-");
+        if (mixed && best->flops > 0.0) row.back() += fmt::format(" G{}", render::peak_unit(record.work.type));
         if (shown.size() > 1) row.push_back(best->backend);
         if (run.roofs_known) {
             const Verdict verdict = judge(record.work, limit_roofs(run.account.device));
