@@ -51,7 +51,9 @@ export function flops(value: number | null | undefined): string {
     return value && value >= 1 && value < 1000 ? `${fixed(value, 0)} FLOP` : with_unit(value, 'FLOP');
 }
 
-export const flop_rate = (value: number | null | undefined) => with_unit(value, 'FLOP/s');
+/// `type`: a number type, or a name that ends in one ("matrix int8"). Operations on integers are no FLOPs.
+export const flop_rate = (value: number | null | undefined, type = '') =>
+    with_unit(value, /int[48]$/.test(type) ? 'OP/s' : 'FLOP/s');
 export const byte_rate = (value: number | null | undefined) => with_unit(value, 'B/s');
 
 export function grouped(value: number): string {

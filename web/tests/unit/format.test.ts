@@ -12,6 +12,13 @@ describe('numbers', () => {
         expect(show.flops(6e10)).toBe('60.00 GFLOP');
     });
 
+    test('operations on integers are no FLOPs', () => {
+        expect(show.flop_rate(1.979e15, 'matrix.int8')).toBe('1.979 POP/s');
+        expect(show.flop_rate(1.979e15, 'int4')).toBe('1.979 POP/s');
+        expect(show.flop_rate(9.895e14, 'matrix.bf16')).toBe('989.5 TFLOP/s');
+        expect(show.flop_rate(9.895e14)).toBe('989.5 TFLOP/s');
+    });
+
     test('thousands are separated', () => {
         expect(show.grouped(8030261248)).toBe('8,030,261,248');
         expect(show.plain(62060.4)).toBe('62,060');
