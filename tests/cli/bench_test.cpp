@@ -178,7 +178,8 @@ TEST(Bench, EveryRateHasItsOwnUnit) {
 TEST(Bench, WhatTakesLongEvenAtItsLimitIsAnnounced) {
     const TemporaryFolder folder;
     const std::string model = folder.write("toy/config.json", toy);
-    // A byte a second. The QKV product reads 2 bytes for each of 128 x (4 + 2 + 2) x 32 weights: 65,536, so 65.54 ks.
+    // A byte a second. The QKV product reads 2 bytes for each of 128 x (4 + 2 + 2) x 32 weights: 65,536, so 1,092
+    // minutes.
     const std::string slow = folder.write("slow.json", R"({"schema": "roofline.device/1", "name": "slow",
         "engines": [{"id": "matrix", "rates": {"bf16": {"value": 1, "unit": "TFLOP/s", "source": "s"}}},
                     {"id": "vector", "rates": {"fp32": {"value": 1, "unit": "TFLOP/s", "source": "s"}}}],
@@ -187,10 +188,11 @@ TEST(Bench, WhatTakesLongEvenAtItsLimitIsAnnounced) {
         "sources": {"s": {"kind": "assumed", "title": "t"}}})");
     const Answer announced = run(quick(model, {"--backend", "own", "--roofs", slow}));
     ASSERT_EQ(announced.exit_code, 0) << announced.err;
-    EXPECT_NE(announced.err.find("roofline: decode, batch 1: layers.attention.qkv: 3 calls of 65.54 ks at the least\n"),
-              std::string::npos)
+    EXPECT_NE(
+        announced.err.find("roofline: decode, batch 1: layers.attention.qkv: a call takes 1092 minutes at the least\n"),
+        std::string::npos)
         << announced.err;
-    EXPECT_NE(announced.err.find("decode, batch 1: whole step: 3 calls of "), std::string::npos) << announced.err;
+    EXPECT_NE(announced.err.find("decode, batch 1: whole step: a call takes "), std::string::npos) << announced.err;
     EXPECT_EQ(run(quick(model, {"--backend", "own", "--roofs", "xeon-8480"})).err, "");
 }
 
@@ -222,6 +224,7 @@ TEST(Bench, WhereNothingOfWhatWasAskedForRunsItEndsWithFour) {
     const Answer operators = run(
         {"bench", "llama-3.1-405b", "--layers", "1", "--threads", "1", "--only", "operators", "--batch", "1000000000"});
     EXPECT_EQ(operators.exit_code, 4) << operators.err;
+    EXPECT_EQ(operators.err.find("a call takes"), std::string::npos) << operators.err;
     EXPECT_NE(operators.err.find("(embedding: needs "), std::string::npos) << operators.err;
     EXPECT_NE(operators.err.find(" GB of memory, and "), std::string::npos) << operators.err;
     const Answer other = run({"bench", "gpt2", "--threads", "1", "--only", "steps", "--backend", "own"});

@@ -21,7 +21,6 @@
 #include "roofline/measure/cpu_device.hpp"
 #include "roofline/measure/cuda/loader.hpp"
 #include "roofline/measure/machine.hpp"
-#include "roofline/render/numbers.hpp"
 
 namespace roofline::cli {
 namespace {
@@ -41,12 +40,15 @@ class Progress {
     ~Progress() {
         if (terminal_ && begun_) fmt::print(stderr, "\r\x1b[K");
     }
-    /// `limit`: no call takes less under the roofs, where they are known.
-    void say(std::string text, double limit) {
+    /// `limit`: no call takes less under the roofs, where they are known. Zero: nothing is called yet.
+    void say(std::string text, double limit = 0.0) {
         constexpr double long_time = 10.0;
         const bool slow = roofs_known_ && limit >= long_time;
-        // One that is checked, one to warm up, one that counts.
-        if (slow) text += fmt::format(": 3 calls of {} at the least", render::time(Seconds(limit)));
+        if (slow) {
+            const bool minutes = limit >= 120.0;
+            text += fmt::format(": a call takes {:.0f} {} at the least", minutes ? limit / 60.0 : limit,
+                                minutes ? "minutes" : "s");
+        }
         if (terminal_) {
             begun_ = true;
             fmt::print(stderr, "\r\x1b[K{}", text.substr(0, 78));
@@ -212,13 +214,14 @@ void run_cpu_tasks(Place& place, StageRun& stage, Progress& progress, DoneBefore
             fail_all("");
             continue;
         }
-        progress.say(fmt::format("{}, batch {}: {}", stage.stage.name, stage.stage.batch, task.name),
-                     limit_of_one(stage, i));
+        const std::string what = fmt::format("{}, batch {}: {}", stage.stage.name, stage.stage.batch, task.name);
+        progress.say(what);
         auto operands = bench::make_operands(task, place.pace.rotate_past, *place.threads);
         if (!operands) {
             fail_all(operands.error().text);
             continue;
         }
+        progress.say(what, limit_of_one(stage, i));
         for (const auto& backend : place.backends)
             stage.outcomes[i].push_back(bench::run_task(*backend, *operands, *place.threads, place.pace));
         done_before.keep(task, stage.outcomes[i]);
@@ -252,7 +255,8 @@ void run_whole_step(Place& place, StageRun& stage, const predict::Scenario& scen
                         .batch = static_cast<std::int64_t>(asked.batch),
                         .tokens = static_cast<std::int64_t>(asked.tokens / asked.batch),
                         .context = static_cast<std::int64_t>(prefill ? asked.tokens / asked.batch : asked.context)};
-    progress.say(fmt::format("{}, batch {}: whole step", asked.name, asked.batch), asked.times.limit.value);
+    const std::string what = fmt::format("{}, batch {}: whole step", asked.name, asked.batch);
+    progress.say(what, place.cuda ? asked.times.limit.value : 0.0);
     if (place.cuda) {
         auto steps = bench::run_cuda_step(place.call, place.cuda_place, *shape, work);
         if (steps)
@@ -270,6 +274,7 @@ void run_whole_step(Place& place, StageRun& stage, const predict::Scenario& scen
     bench::Pace pace = place.pace;
     pace.budget.least = 3;
     pace.budget.seconds *= 4.0;
+    progress.say(what, asked.times.limit.value);
     stage.steps.push_back(bench::run_step(**model, work, pace));
 }
 
