@@ -6,6 +6,7 @@
 #include "roofline/cli/bench_run.hpp"
 #include "roofline/cli/files.hpp"
 #include "roofline/cli/output.hpp"
+#include "roofline/io/names.hpp"
 
 namespace roofline::cli {
 
@@ -14,6 +15,9 @@ Result<bench::Run> run_engine(const BenchOptions& options) {
         return fail(fmt::format("--engine: found \"{}\", expected llama.cpp", options.engine));
     if (options.gguf.empty())
         return fail("--engine llama.cpp needs --gguf FILE (`roofline models synth MODEL -o FILE` writes one)");
+    if (!options.model.empty())
+        return fail(
+            fmt::format("found \"{}\" beside --engine, which runs the model of --gguf", io::printable(options.model)));
     if (options.device != "cpu") return fail("--engine llama.cpp runs on the processors only (--device cpu)");
     if (!exists(options.gguf)) return fail(fmt::format("{}: no such file", options.gguf));
     const auto prompt = parse_whole("--prompt", options.prompt, 1.0, 1e6);

@@ -1,6 +1,8 @@
 // roofline bench: the operators and whole steps of a real model, run on this machine and held against its roofs.
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -20,6 +22,21 @@ struct Options {
     OutputOptions output;
     PlotOptions plot;
 };
+
+/// An option that would do nothing is refused: an engine has kernels and types of its own and runs one sequence, and
+/// nobody else has a GGUF to run.
+Result<void> all_matter(const CLI::App& verb) {
+    const bool engine = verb.count("--engine") > 0;
+    const std::vector<std::string> idle =
+        engine ? std::vector<std::string>{"--batch",   "--context", "--dtype", "--kv-cache-dtype", "--layers",
+                                          "--backend", "--plugin",  "--only",  "--seconds"}
+               : std::vector<std::string>{"--gguf", "--generate", "--node-modules"};
+    for (const std::string& name : idle) {
+        if (verb.count(name) > 0)
+            return fail(fmt::format("{} does nothing with{} --engine", name, engine ? "" : "out"));
+    }
+    return {};
+}
 
 Result<int> run(const Options& options, const std::string& command) {
     if (auto good = options.plot.check(); !good) return std::unexpected(good.error());
@@ -120,8 +137,12 @@ void bench_verb(Program& program) {
         ->type_name("FOLDER");
     options->output.add_to(*verb, {"table", "md", "json", "html"});
     options->plot.add_to(*verb);
-    verb->callback(
-        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
+    verb->callback([&program, options, verb] {
+        program.action = [&program, options, verb]() -> Result<int> {
+            if (auto good = all_matter(*verb); !good) return std::unexpected(good.error());
+            return run(*options, program.command);
+        };
+    });
 }
 
 }  // namespace roofline::cli
