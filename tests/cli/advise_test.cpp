@@ -98,6 +98,12 @@ TEST(Advise, GivesAdviceEvenWhereWhatWasAskedDoesNotFit) {
     EXPECT_THAT(answer.out, HasSubstr("--weight-dtype int4"));
 }
 
+TEST(Advise, OperationsOnIntegersAreNoFlops) {
+    const Answer answer = run({"advise", "llama-3.1-8b", "h100-sxm", "--dtype", "int8"});
+    EXPECT_THAT(answer.out, HasSubstr("1.979 POP/s"));
+    EXPECT_THAT(answer.out, HasSubstr("989.4 TFLOP/s"));
+}
+
 TEST(Advise, BadInputGetsOneLine) {
     const std::pair<Arguments, const char*> wrong[] = {
         {{"--goal", "luck"}, "luck"},

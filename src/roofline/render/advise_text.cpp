@@ -169,7 +169,7 @@ std::string amount(const decide::Resource& resource) {
     if (!resource.amount) return "";
     switch (resource.kind) {
         case decide::ResourceKind::compute:
-            return with_unit(*resource.amount, "FLOP/s");
+            return with_unit(*resource.amount, peak_unit(resource.name));
         case decide::ResourceKind::bandwidth:
             return with_unit(*resource.amount, "B/s");
         default:
