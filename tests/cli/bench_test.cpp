@@ -179,6 +179,21 @@ TEST(Bench, EveryRateHasItsOwnUnit) {
     EXPECT_NE(line_of("layers.attention.norm").find("FLOP/s"), std::string::npos) << answer.out;
 }
 
+TEST(Bench, WeightsThatNoKernelReadsAreNotRunInOthers) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    const std::string file = folder.path("toy.gguf");
+    ASSERT_EQ(run({"models", "synth", model, "-o", file, "--dtype", "q8_0"}).exit_code, 0);
+    // q8_0 has a scale of 16 bits for 32 weights of 8: 8.5 bits, half of what kernels for bf16 would read.
+    const Answer answer = run(quick(file, {"--backend", "own"}));
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("no kernel reads weights of 8.5 bits; --dtype int8 asks"), std::string::npos)
+        << answer.out;
+    EXPECT_EQ(answer.out.find("256 x 128 bf16"), std::string::npos) << answer.out;
+    const Answer nearest = run(quick(file, {"--backend", "own", "--dtype", "int8"}));
+    EXPECT_EQ(nearest.out.find("no kernel reads"), std::string::npos) << nearest.out;
+}
+
 TEST(Bench, WhatTakesLongEvenAtItsLimitIsAnnounced) {
     const TemporaryFolder folder;
     const std::string model = folder.write("toy/config.json", toy);

@@ -18,16 +18,6 @@ std::string_view last_part(std::string_view name) {
     return name.substr(name.rfind('.') + 1);
 }
 
-/// "bf16", "int4/bf16": the format of the weights, and what they are multiplied in where that is another.
-struct WeightsLabel {
-    const Format* format = nullptr;
-    std::string text;
-};
-WeightsLabel weights_of(const Operator& op) {
-    const std::string text = op.extent.weights.substr(0, op.extent.weights.find('/'));
-    return {find_format(text), text};
-}
-
 const Operator* find(const model::Lowered& lowered, std::string_view ending) {
     for (const Operator& op : lowered.operators) {
         if (op.name == ending || std::string_view(op.name).ends_with("." + std::string(ending))) return &op;
@@ -46,14 +36,22 @@ std::optional<DType> kernel_type(const Format& format) {
     return std::nullopt;
 }
 
-/// The type of a product's weights. A head that shares the embedding table is as wide as the table, whatever the format
-/// of the model's products: its bytes tell.
-std::optional<DType> weight_type(const Operator& op) {
-    const WeightsLabel label = weights_of(op);
-    const auto type = label.format != nullptr ? kernel_type(*label.format) : std::nullopt;
+/// The type of a product's weights, or why no kernel reads them. The bytes tell where they are other than the format of
+/// the model's products says: a head that shares the embedding table is as wide as the table, and a file may hold less.
+Result<DType> weight_type(const Operator& op) {
+    const std::string label =
+        op.extent.weights.substr(0, op.extent.weights.find('/'));  // "int4/bf16": multiplied in bf16
+    const Format* format = find_format(label);
+    const auto type = format != nullptr ? kernel_type(*format) : std::nullopt;
+    if (!type) return fail(fmt::format("no kernel reads {} weights", label));
     const double stored_bits = 8.0 * op.weight_bytes.constant / (op.extent.inner * op.extent.cols);
-    if (type && bits(*type) < 16 && stored_bits > 15.9) return stored_bits > 31.9 ? DType::fp32 : DType::bf16;
-    return type;
+    if (stored_bits > 31.9) return DType::fp32;
+    if (stored_bits > 15.9) return bits(*type) < 16 ? DType::bf16 : *type;
+    if (stored_bits < 0.95 * bits(*type)) {
+        return fail(fmt::format("no kernel reads weights of {:.3g} bits; --dtype {} asks for the nearest that one does",
+                                stored_bits, stored_bits < 6.0 ? "int4" : "int8"));
+    }
+    return *type;
 }
 
 Planned refuse(std::string reason) {
@@ -64,7 +62,7 @@ Planned plan_product(const Operator& op, const Record& record, Task task) {
     if (op.extent.pattern != Pattern::product || op.extent.copies != 1.0)
         return refuse("no kernel for routed experts or block-diagonal products");
     const auto type = weight_type(op);
-    if (!type) return refuse(fmt::format("no kernel reads {} weights", weights_of(op).text));
+    if (!type) return refuse(type.error().text);
     task.kind = TaskKind::product;
     task.n = whole(op.extent.cols);
     task.k = whole(op.extent.inner);
@@ -274,7 +272,7 @@ Result<ModelShape> dense_shape(const predict::Scenario& scenario, std::string_vi
     shape.bias = qkv->parameters != cells(*qkv);
     for (const Operator* op : {qkv, out, gate_up, down, head}) {
         const auto type = weight_type(*op);
-        if (!type) return fail(fmt::format("{}: no kernel reads {} weights", op->name, weights_of(*op).text));
+        if (!type) return fail(fmt::format("{}: {}", op->name, type.error().text));
         if (op == head) {
             shape.head = *type;
         } else if (op == qkv) {
