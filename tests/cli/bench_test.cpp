@@ -149,6 +149,7 @@ TEST(Bench, WhatCannotBeRunIsSaidInOneLine) {
              {{"bench", "--engine", "vllm", "--gguf", model}, 2},
              {{"models", "synth", "mixtral-8x7b", "-o", folder.path("m.gguf")}, 2},
              {{"models", "synth", model, "-o", folder.path("m.gguf"), "--dtype", "q9"}, 2},
+             {{"models", "synth", model, "-o", folder.path("m.safetensors")}, 2},
              {{"models", "synth", model, "-o", folder.path("no/such/m.gguf")}, 2}}) {
         const Answer answer = run(arguments, alone);
         EXPECT_EQ(answer.exit_code, code) << typed(arguments) << "\n" << answer.err;

@@ -226,6 +226,11 @@ Result<int> show(const Options& options, const std::string& command) {
 
 /// A GGUF with random weights of the model's shapes, streamed to disk.
 Result<int> synth(const Options& options) {
+    // Whoever reads the file goes by its name.
+    if (!options.synth_file.ends_with(".gguf")) {
+        return fail(fmt::format("--output: found \"{}\", expected a name that ends in .gguf",
+                                io::printable(options.synth_file)));
+    }
     ask::ScenarioOptions asked;
     asked.model = options.name;
     asked.dtype = "bf16";
@@ -264,8 +269,8 @@ Result<int> synth(const Options& options) {
     });
     if (interrupted()) return stopped;
     if (!written) return std::unexpected(written.error());
-    fmt::print("{}: {} in {} tensors, {} layers in {}\n", options.synth_file, render::bytes(Bytes(bytes)),
-               plan->tensors.size(), shape->layers, wanted.dtype);
+    fmt::print("{}: {} in {} tensors, {} layer{} in {}\n", options.synth_file, render::bytes(Bytes(bytes)),
+               plan->tensors.size(), shape->layers, shape->layers == 1 ? "" : "s", wanted.dtype);
     return done;
 }
 
