@@ -57,6 +57,7 @@ endfunction()
 file(CONFIGURE OUTPUT "${ROOFLINE_GENERATED_DIR}/places.hpp" CONTENT [[#pragma once
 #define ROOFLINE_SOURCE_DIR "@PROJECT_SOURCE_DIR@"
 #define FAKE_CUDA_PLUGIN "@PROJECT_BINARY_DIR@/tests/fake_cuda_plugin.so"
+#define SCALAR_KERNEL "@PROJECT_BINARY_DIR@/tests/scalar_kernel.so"
 #define ROOFLINE_BINARY "@CMAKE_RUNTIME_OUTPUT_DIRECTORY@/roofline@CMAKE_EXECUTABLE_SUFFIX@"
 ]] @ONLY)
 
@@ -96,18 +97,19 @@ if(GTest_FOUND)
         add_library(roofline_scalar_kernel MODULE docs/kernel/scalar_kernel.cpp)
         target_include_directories(roofline_scalar_kernel PRIVATE include)
         target_link_libraries(roofline_scalar_kernel PRIVATE roofline_options)
-        set_target_properties(roofline_scalar_kernel PROPERTIES PREFIX "" OUTPUT_NAME scalar_kernel)
+        set_target_properties(roofline_scalar_kernel PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME scalar_kernel
+                              LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
         add_dependencies(roofline_bench_tests roofline_scalar_kernel)
-        target_compile_definitions(roofline_bench_tests PRIVATE
-            "ROOFLINE_SCALAR_KERNEL=\"$<TARGET_FILE:roofline_scalar_kernel>\"")
     endif()
     if(TARGET roofline AND ROOFLINE_CLI_TEST_SOURCES)
         roofline_test_executable(roofline_cli_tests ${ROOFLINE_CLI_TEST_SOURCES})
         target_link_libraries(roofline_cli_tests PRIVATE roofline_cli ${CMAKE_DL_LIBS})
         add_dependencies(roofline_cli_tests roofline)
-        if(TARGET fake_cuda_plugin)
-            add_dependencies(roofline_cli_tests fake_cuda_plugin)
-        endif()
+        foreach(plugin fake_cuda_plugin roofline_scalar_kernel)
+            if(TARGET ${plugin})
+                add_dependencies(roofline_cli_tests ${plugin})
+            endif()
+        endforeach()
     endif()
 endif()
 

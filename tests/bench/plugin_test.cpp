@@ -8,7 +8,7 @@ namespace roofline::bench {
 namespace {
 
 TEST(Plugin, TheExampleRunsWhatItSaysAndIsRight) {
-    auto backend = load_kernel_plugin(ROOFLINE_SCALAR_KERNEL);
+    auto backend = load_kernel_plugin(SCALAR_KERNEL);
     ASSERT_TRUE(backend) << backend.error().text;
     EXPECT_EQ((*backend)->name(), "scalar");
     const auto threads = std::move(*Threads::start(1));

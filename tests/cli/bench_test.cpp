@@ -138,6 +138,7 @@ TEST(Bench, WhatCannotBeRunIsSaidInOneLine) {
              {{"bench", model, "--seconds", "soon"}, 2},
              {{"bench", model, "--seconds", "61"}, 2},
              {quick(model, {"--plugin", folder.path("none.so")}), 2},
+             {quick(model, {"--plugin", SCALAR_KERNEL, "--plugin", SCALAR_KERNEL}), 2},
              {quick(model, {"--roofs", "no-such-device"}), 2},
              {quick(folder.path("none.gguf")), 2},
              {{"bench"}, 2},

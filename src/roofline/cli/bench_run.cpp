@@ -82,6 +82,12 @@ struct Place {
     bench::Pace pace;
 };
 
+/// A plugin's name is a column of its own: of two alike nobody could tell which is which.
+Result<void> not_taken(const std::string& path, const std::string& name, const std::vector<std::string>& names) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) return {};
+    return fail(fmt::format("{}: calls its kernel \"{}\", as another one here is called already", path, name));
+}
+
 Result<void> open_cpu(const BenchOptions& options, Place& place, Run& run) {
     std::vector<std::string> wanted;
     if (!options.backends.empty()) {
@@ -90,14 +96,16 @@ Result<void> open_cpu(const BenchOptions& options, Place& place, Run& run) {
         wanted = std::move(*list);
     }
     auto known = bench::cpu_backends();
+    std::vector<std::string> names;
+    for (const auto& backend : known) names.push_back(backend->name());
     for (const std::string& path : options.plugins) {
         auto plugin = bench::load_kernel_plugin(path);
         if (!plugin) return std::unexpected(plugin.error());
+        if (auto fine = not_taken(path, (*plugin)->name(), names); !fine) return fine;
         known.push_back(std::move(*plugin));
-        if (!wanted.empty()) wanted.push_back(known.back()->name());
+        names.push_back(known.back()->name());
+        if (!wanted.empty()) wanted.push_back(names.back());
     }
-    std::vector<std::string> names;
-    for (const auto& backend : known) names.push_back(backend->name());
     for (const std::string& name : wanted) {
         if (std::find(names.begin(), names.end(), name) == names.end()) {
             return fail(fmt::format("--backend: found \"{}\", expected one of {}{}", name, fmt::join(names, ", "),
@@ -163,7 +171,9 @@ Result<void> open_cuda(const BenchOptions& options, Place& place, Run& run) {
     place.cuda_place.plugins = options.plugins;
     const auto plugins = bench::load_cuda_plugins(place.call, place.cuda_place);
     if (!plugins) return std::unexpected(plugins.error());
-    for (const bench::CudaPlugin& plugin : *plugins) {
+    for (std::size_t i = 0; i < plugins->size(); ++i) {
+        const bench::CudaPlugin& plugin = (*plugins)[i];
+        if (auto fine = not_taken(options.plugins[i], plugin.name, run.backends); !fine) return fine;
         place.cuda_place.plugin_names.push_back(plugin.name);
         run.backends.push_back(plugin.name);
         run.descriptions.push_back(plugin.description);
