@@ -36,6 +36,58 @@ TEST(Plugin, TheExampleRunsWhatItSaysAndIsRight) {
     EXPECT_TRUE((*backend)->refuses(other));
 }
 
+/// Adds a residual rightly `good` times, then says that it failed; or writes nothing.
+class Failing final : public Backend, public Kernel {
+  public:
+    explicit Failing(int good, bool writes = true) : good_(good), writes_(writes) {}
+    std::string name() const override { return "failing"; }
+    std::string describe() const override { return "failing"; }
+    Result<void> available() override { return {}; }
+    std::optional<std::string> refuses(const Task&) const override { return std::nullopt; }
+    Result<std::unique_ptr<Kernel>> prepare(Operands& operands, Threads&) override {
+        auto kernel = std::make_unique<Failing>(good_, writes_);
+        kernel->operands_ = &operands;
+        return kernel;
+    }
+    void run(std::size_t) override {
+        ++runs_;
+        if (!writes_) return;
+        for (std::size_t i = 0; i < operands_->y.size(); ++i) operands_->y[i] = 2.0F * operands_->x[i];
+    }
+    std::optional<std::string> failure() const override {
+        return runs_ > good_ ? std::optional<std::string>("failed: on purpose") : std::nullopt;
+    }
+
+  private:
+    int good_;
+    bool writes_;
+    int runs_ = 0;
+    Operands* operands_ = nullptr;
+};
+
+TEST(Plugin, AKernelThatFailsHasNoTimeWheneverItFails) {
+    const auto threads = std::move(*Threads::start(1));
+    Pace pace;
+    pace.budget.seconds = 1e-4;
+    Task task;
+    task.name = "residual";
+    task.kind = TaskKind::add;
+    task.rows = 2;
+    task.width = 32;
+    for (const int good : {0, 1, 3}) {
+        auto operands = make_operands(task, 1 << 12, *threads);
+        ASSERT_TRUE(operands);
+        Failing failing(good);
+        EXPECT_EQ(run_task(failing, *operands, *threads, pace).problem, "failed: on purpose") << good;
+    }
+    task.kind = TaskKind::norm;
+    auto operands = make_operands(task, 1 << 12, *threads);
+    ASSERT_TRUE(operands);
+    Failing lazy(1000, false);
+    EXPECT_EQ(run_task(lazy, *operands, *threads, pace).problem,
+              "wrong: some outputs were not written or are no numbers");
+}
+
 TEST(Plugin, WhatIsNoPluginIsRefusedByName) {
     const auto missing = load_kernel_plugin("/nowhere/kernel.so");
     ASSERT_FALSE(missing);

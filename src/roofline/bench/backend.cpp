@@ -1,5 +1,7 @@
 #include "roofline/bench/backend.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 namespace roofline::bench {
@@ -40,13 +42,20 @@ Outcome run_task(Backend& backend, Operands& operands, Threads& threads, const P
     if (task.kind == TaskKind::add) operands.y = operands.x;
     (*kernel)->run(0);
     (*kernel)->collect();
+    if (const auto failure = (*kernel)->failure()) {
+        outcome.problem = *failure;
+        return outcome;
+    }
     outcome.error = largest_error(reference(operands), operands.y);
     if (!(outcome.error <= outcome.tolerance)) {
-        outcome.problem =
-            fmt::format("wrong: off by {:.2g} of the typical value, allowed {:.2g}", outcome.error, outcome.tolerance);
+        outcome.problem = std::isfinite(outcome.error)
+                              ? fmt::format("wrong: off by {:.2g} of the typical value, allowed {:.2g}", outcome.error,
+                                            outcome.tolerance)
+                              : "wrong: some outputs were not written or are no numbers";
         return outcome;
     }
     outcome.timing = time_calls([&](std::size_t copy) { (*kernel)->run(copy); }, operands.copies(), pace.budget);
+    if (const auto failure = (*kernel)->failure()) outcome.problem = *failure;
     return outcome;
 }
 

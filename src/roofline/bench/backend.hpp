@@ -26,6 +26,8 @@ class Kernel {
     virtual void run(std::size_t copy) = 0;
     /// After the run that is checked: brings into y what was written elsewhere.
     virtual void collect() {}
+    /// What any run so far said went wrong.
+    virtual std::optional<std::string> failure() const { return std::nullopt; }
 };
 
 class Backend {

@@ -32,7 +32,7 @@ roofline_shape shape_of(const Task& task, int threads) {
 class PluginKernel final : public Kernel {
   public:
     PluginKernel(const roofline_kernel& kernel, Operands& operands, int threads)
-        : kernel_(kernel), operands_(operands), shape_(shape_of(operands.task, threads)) {
+        : kernel_(kernel), shape_(shape_of(operands.task, threads)) {
         for (std::size_t copy = 0; copy < operands.copies(); ++copy) {
             roofline_operands& given = given_.emplace_back();
             given.x = operands.x.data();
@@ -56,20 +56,21 @@ class PluginKernel final : public Kernel {
         for (void* prepared : prepared_) kernel_.release(prepared);
     }
 
-    void run(std::size_t copy) override { failed_ |= kernel_.run(&shape_, &given_[copy], prepared_[copy]) != 0; }
-
-    /// A kernel that reports failure may have left anything behind.
-    void collect() override {
-        if (failed_) operands_.poison();
+    void run(std::size_t copy) override {
+        const int status = kernel_.run(&shape_, &given_[copy], prepared_[copy]);
+        if (failed_with_ == 0) failed_with_ = status;
+    }
+    std::optional<std::string> failure() const override {
+        if (failed_with_ == 0) return std::nullopt;
+        return fmt::format("failed: run() returned {}", failed_with_);
     }
 
   private:
     const roofline_kernel& kernel_;
-    Operands& operands_;
     roofline_shape shape_;
     std::vector<roofline_operands> given_;
     std::vector<void*> prepared_;
-    bool failed_ = false;
+    int failed_with_ = 0;
 };
 
 class Plugin final : public Backend {

@@ -170,8 +170,8 @@ std::string bench_text(const bench::Run& run, bool markdown) {
             const bool all_declined = std::all_of(stage.outcomes[i].begin(), stage.outcomes[i].end(),
                                                   [](const Outcome& outcome) { return outcome.declined; });
             for (const Outcome& outcome : stage.outcomes[i]) {
-                const bool matters =
-                    (nobody && outcome.declined == all_declined) || outcome.problem.starts_with("wrong");
+                const bool broken = outcome.problem.starts_with("wrong") || outcome.problem.starts_with("failed");
+                const bool matters = broken || (nobody && outcome.declined == all_declined);
                 if (!outcome.measured() && matters) note(outcome.backend + ": " + outcome.problem, name);
             }
         }
