@@ -16,6 +16,7 @@ TEST(Help, NoVerbHasALetterBothShortAndLong) {
                              "plot", "serve", "validate", "calibrate", "devices", "models"}) {
         const Answer help = run({verb, "--help"});
         ASSERT_EQ(help.exit_code, 0) << verb;
+        EXPECT_EQ(help.out.find("{false}"), std::string::npos) << verb << ": a flag that nobody can read";
         std::map<char, std::string> seen;
         std::istringstream lines(help.out);
         for (std::string line; std::getline(lines, line);) {

@@ -33,7 +33,7 @@ struct Options {
     std::string threads;
     std::string seconds;
     bool quick = false;
-    bool keep = true;
+    bool no_keep = false;
 };
 
 /// One line on a terminal that is written over and over, and wiped in the end.
@@ -259,7 +259,7 @@ Result<int> run(const Options& options, const std::string& command) {
                            ? shown.page()
                            : for_people(*measured, options.output.format == "md" ? Wording::markdown : Wording::text);
     // Only a whole measurement replaces the profile that other verbs rely on.
-    const bool saved = options.keep && options.only.empty();
+    const bool saved = !options.no_keep && options.only.empty();
     if (names_json && !json) {
         // FILE.json is a device file whatever is shown beside it.
         if (auto done = options.output.write(io::dump(measure::measured_json(*measured))); !done)
@@ -291,7 +291,7 @@ void measure_verb(Program& program) {
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("LIST");
-    verb->add_flag("!--no-keep", options->keep, "Do not keep the profile as `this`");
+    verb->add_flag("--no-keep", options->no_keep, "Do not keep the profile as `this`");
     options->output.add_to(*verb, {"table", "md", "json", "html"});
     options->plot.add_to(*verb);
     verb->callback(
