@@ -230,6 +230,23 @@ TEST(Bench, CtrlCEndsItWithinACall) {
     EXPECT_FALSE(std::filesystem::exists(folder.path("report.json")));
 }
 
+TEST(Bench, TheNameOfAFileSaysItsFormat) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    const auto begins = [&](const std::string& name, const std::vector<std::string>& more = {}) {
+        std::vector<std::string> words = {"--backend", "own", "--only", "operators", "-o", folder.path(name)};
+        words.insert(words.end(), more.begin(), more.end());
+        const Answer answer = run(quick(model, words));
+        EXPECT_EQ(answer.exit_code, 0) << answer.err;
+        std::ifstream file(folder.path(name));
+        return static_cast<char>(file.get());
+    };
+    EXPECT_EQ(begins("report.json"), '{');
+    EXPECT_EQ(begins("report.md"), '#');
+    EXPECT_EQ(begins("report.txt"), 't');  // toy on ...
+    EXPECT_EQ(begins("table.json", {"--format", "md"}), '#');
+}
+
 TEST(Bench, WhereNothingOfWhatWasAskedForRunsItEndsWithFour) {
     const TemporaryFolder folder;
     const std::string model = folder.write("toy/config.json", toy);

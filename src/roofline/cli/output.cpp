@@ -21,12 +21,14 @@ void OutputOptions::add_to(CLI::App& app, std::initializer_list<std::string> for
     const CLI::Option* said = app.add_option("--format", format, "How to print the answer")
                                   ->check(CLI::IsMember(std::vector<std::string>(formats)))
                                   ->capture_default_str();
-    const bool pages = std::find(formats.begin(), formats.end(), "html") != formats.end();
-    app.add_option("-o,--output", file, "Write to this file instead of stdout")
+    app.add_option("-o,--output", file, "Write to this file instead of stdout; its ending says the format")
         ->type_name("FILE")
         ->check(number_for_a_file)
-        ->each([this, said, pages](const std::string& name) {
-            if (pages && said->count() == 0 && name.ends_with(".html")) format = "html";
+        ->each([this, said, known = std::vector<std::string>(formats)](const std::string& name) {
+            for (const std::string& ending : known) {
+                if (said->count() == 0 && name.ends_with("." + ending) && (ending != "json" || json_by_name))
+                    format = ending;
+            }
         });
 }
 

@@ -25,6 +25,7 @@ std::string number_for_a_file(const std::string& name);
 struct OutputOptions {
     std::string format = "table";
     std::string file;
+    bool json_by_name = true;  // FILE.json says --format json, as every ending that is a format does
 
     void add_to(CLI::App& app, std::initializer_list<std::string> formats);
     /// Before long work: whether the file can be written.

@@ -292,6 +292,7 @@ void measure_verb(Program& program) {
         ->allow_extra_args(false)
         ->type_name("LIST");
     verb->add_flag("--no-keep", options->no_keep, "Do not keep the profile as `this`");
+    options->output.json_by_name = false;  // a device file is written beside what is shown
     options->output.add_to(*verb, {"table", "md", "json", "html"});
     options->plot.add_to(*verb);
     verb->callback(
