@@ -353,7 +353,8 @@ Result<Run> run_bench(const BenchOptions& options) {
     const bool cuda = options.device.starts_with("cuda");
     // On the processors a run has nothing to tidy up, so Ctrl-C may end the program within a call that takes minutes.
     std::optional<Interruptible> watching;
-    if (cuda) watching.emplace();
+    std::optional<EndsAtOnce> ends_at_once;
+    cuda ? void(watching.emplace()) : void(ends_at_once.emplace());
     if (!cuda && options.device != "cpu")
         return fail(fmt::format("--device: found \"{}\", expected cpu or cuda:0", options.device));
 

@@ -1,6 +1,10 @@
 #include "roofline/cli/interrupted.hpp"
 
 #include <csignal>
+#include <string_view>
+#include <unistd.h>
+
+#include "roofline/cli/program.hpp"
 
 namespace roofline::cli {
 namespace {
@@ -15,21 +19,42 @@ void note(int signal) {
     seen = 1;
 }
 
+void end(int) {
+    // Whatever the program was doing goes on until it is gone, so nothing but system calls. The line on a terminal may
+    // be in the middle of saying what is run.
+    constexpr std::string_view line = "\nroofline: stopped; nothing was written\n";
+    const bool terminal = ::isatty(STDERR_FILENO) == 1;
+    [[maybe_unused]] const auto written =
+        ::write(STDERR_FILENO, line.data() + (terminal ? 0 : 1), line.size() - (terminal ? 0 : 1));
+    ::_exit(stopped);
+}
+
+void watch(void (*handler)(int)) {
+    std::signal(SIGINT, handler);
+    std::signal(SIGTERM, handler);
+}
+
 }  // namespace
 
 Interruptible::Interruptible() {
     seen = 0;
-    std::signal(SIGINT, note);
-    std::signal(SIGTERM, note);
+    watch(note);
 }
 
 Interruptible::~Interruptible() {
-    std::signal(SIGINT, SIG_DFL);
-    std::signal(SIGTERM, SIG_DFL);
+    watch(SIG_DFL);
 }
 
 bool interrupted() {
     return seen != 0;
+}
+
+EndsAtOnce::EndsAtOnce() {
+    watch(end);
+}
+
+EndsAtOnce::~EndsAtOnce() {
+    watch(SIG_DFL);
 }
 
 }  // namespace roofline::cli

@@ -14,4 +14,14 @@ class Interruptible {
 
 bool interrupted();
 
+/// While one lives, Ctrl-C ends the program at once, with a line: for what may take minutes between two looks at a
+/// flag, and has nothing to tidy up.
+class EndsAtOnce {
+  public:
+    EndsAtOnce();
+    EndsAtOnce(const EndsAtOnce&) = delete;
+    EndsAtOnce& operator=(const EndsAtOnce&) = delete;
+    ~EndsAtOnce();
+};
+
 }  // namespace roofline::cli
