@@ -48,7 +48,7 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
             for (std::int64_t i = 0; i < d; ++i) out[i] /= sum;
         }
     };
-    threads.run(heads * splits, [&](std::int64_t item, int) {
+    const auto attend_to = [&](std::int64_t item) {
         const std::int64_t head = item % heads;
         const std::int64_t split = item / heads;
         const auto begin_of = [&](std::int64_t at) {
@@ -66,6 +66,11 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
         }
         const std::atomic_ref<std::int64_t> ended(scratch.ended[static_cast<std::size_t>(head)]);
         if (ended.fetch_add(1, std::memory_order_acq_rel) == splits - 1) combine(head);
+    };
+    if (splits > 1) return threads.run(heads * splits, [&](std::int64_t item, int) { attend_to(item); });
+    // Neighbours go to the same thread: what it asks for ahead at the end of a head is the beginning of the next.
+    threads.ranges(heads, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t head = first; head < last; ++head) attend_to(head);
     });
 }
 
