@@ -67,10 +67,12 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
         const std::atomic_ref<std::int64_t> ended(scratch.ended[static_cast<std::size_t>(head)]);
         if (ended.fetch_add(1, std::memory_order_acq_rel) == splits - 1) combine(head);
     };
-    if (splits > 1) return threads.run(heads * splits, [&](std::int64_t item, int) { attend_to(item); });
-    // Neighbours go to the same thread: what it asks for ahead at the end of a head is the beginning of the next.
-    threads.ranges(heads, 1, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t head = first; head < last; ++head) attend_to(head);
+    // Neighbouring heads go to the same thread, as long as threads keep step: what it asks for ahead at the end of a
+    // head is the beginning of the next.
+    const std::int64_t each = splits == 1 ? heads / threads.count() : 0;
+    threads.run(heads * splits, [&](std::int64_t item, int) {
+        const bool in_step = item < each * threads.count();
+        attend_to(in_step ? item % threads.count() * each + item / threads.count() : item);
     });
 }
 
