@@ -387,7 +387,7 @@ void rows_int4(const ProductCall& call, std::int64_t first, std::int64_t last) {
 void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last) {
     if (call.m == 1)
         vector_int4(call, first, last);
-    else if (call.m <= 4)
+    else if (call.m <= int4_few_rows)
         rows_int4(call, first, last);
     else
         panels_int4(call, first, last);

@@ -24,6 +24,8 @@ namespace roofline::bench {
 
 inline constexpr std::int64_t int4_group = 128;
 inline constexpr std::int64_t int4_tile_rows = 4;
+/// Rows of x that int4 in tiles multiplies one after the other.
+inline constexpr std::int64_t int4_few_rows = 4;
 /// Rows of x that are packed together for the kernels that multiply several at once.
 inline constexpr std::int64_t panel_rows = 8;
 
@@ -93,8 +95,9 @@ struct ProductKernels {
     bool int4_tiles = false;   // int4 lies in tiles, and few rows of x as narrow_for_whole_bytes leaves them
     std::int64_t abreast = 0;  // rows, or tiles, that with m = 1 are read side by side in odd parts; 0: in any parts
 
-    /// So many are multiplied one after the other.
-    bool reads_whole_bytes(DType type, std::int64_t m) const { return int4_tiles && type == DType::int4 && m <= 4; }
+    bool reads_whole_bytes(DType type, std::int64_t m) const {
+        return int4_tiles && type == DType::int4 && m <= int4_few_rows;
+    }
 
     Function of(DType type) const {
         switch (type) {
