@@ -1,5 +1,6 @@
 #include "roofline/cli/interrupted.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <string_view>
 #include <unistd.h>
@@ -20,6 +21,9 @@ void note(int signal) {
 }
 
 void end(int) {
+    // A second signal may come to another thread before this one is through.
+    static std::atomic_flag said = ATOMIC_FLAG_INIT;
+    if (said.test_and_set()) return;
     // Whatever the program was doing goes on until it is gone, so nothing but system calls. The line on a terminal may
     // be in the middle of saying what is run.
     constexpr std::string_view line = "\nroofline: stopped; nothing was written\n";
