@@ -48,8 +48,9 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
             // One row, a pair, a part of a panel, whole panels and a rest; rows of W that fill no tile (a few, not a
             // lone one: an output may be near zero by itself, and errors are told in parts of the typical one); a
             // depth beyond what is worked on at once; int4 in whole eights of groups, in eights and a rest, and in an
-            // odd number, so that rows begin in the middle of a byte of zero points; stretches and a rest of rows; rows
-            // that end in the middle of a line; rows of W beyond what is packed, or passed over, at once.
+            // odd number, so that rows begin in the middle of a byte of zero points; stretches and a rest of rows,
+            // several tiles of int4 after each other with an even and an odd number of groups; rows that end in the
+            // middle of a line; rows of W beyond what is packed, or passed over, at once.
             for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{1, 13, 256},
                                                                                   {2, 8, 128},
                                                                                   {3, 21, 384},
@@ -59,6 +60,8 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                                                                                   {1, 40, 2048},
                                                                                   {1, 9, 1152},
                                                                                   {1, 71, 1280},
+                                                                                  {1, 214, 512},
+                                                                                  {1, 90, 640},
                                                                                   {1, 11, 80},
                                                                                   {3, 9, 48},
                                                                                   {20, 150, 256},

@@ -166,8 +166,7 @@ Result<WeightMatrix> WeightMatrix::in_tiles(Threads& threads) const {
     const std::int64_t tiles = (n_ + int4_tile_rows - 1) / int4_tile_rows;
     const std::int64_t scales_at = aligned(tiles * lie.values);
     const std::int64_t zeros_at = scales_at + aligned(tiles * lie.scales * 2);
-    // Kernels look at the pair of zero points behind the last one before they know that it was the last.
-    auto memory = Memory::reserve(zeros_at + tiles * lie.zeros + int4_tile_rows);
+    auto memory = Memory::reserve(zeros_at + tiles * lie.zeros);
     if (!memory) return std::unexpected(memory.error());
     WeightMatrix matrix;
     matrix.n_ = n_;
