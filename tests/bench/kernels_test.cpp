@@ -64,13 +64,14 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                                                                                   {1, 90, 640},
                                                                                   {1, 11, 80},
                                                                                   {3, 9, 48},
+                                                                                  {6, 27, 272},
                                                                                   {20, 150, 256},
                                                                                   {4, 4200, 256}}) {
                 if (type == DType::int4 && k % int4_group != 0) continue;
                 auto operands = make_operands(product(m, n, k, type), 0, *threads);
                 ASSERT_TRUE(operands);
                 Activations activations;
-                if (type == DType::int4 && kernels->int4_tiles) {
+                if (kernels->in_tiles(type)) {
                     auto tiles = operands->weights[0].in_tiles(*threads);
                     ASSERT_TRUE(tiles);
                     operands->weights[0] = std::move(*tiles);
@@ -128,11 +129,12 @@ TEST(Products, PlacesThatReadSideBySideDoNotCrowdInOnePartOfACache) {
     }
 }
 
-TEST(Products, Int4TilesHoldTheSameWeights) {
+TEST(Products, TilesHoldTheSameWeights) {
     const auto threads = team(2);
-    // A tile that is not full; an even and an odd number of groups.
-    for (const std::int64_t k : {256, 384}) {
-        const auto rows = WeightMatrix::random(7, k, DType::int4, 3, *threads);
+    // A tile that is not full; an even and an odd number of groups; every type.
+    for (const auto& [k, type] :
+         {std::pair{256, DType::int4}, {384, DType::int4}, {48, DType::bf16}, {48, DType::int8}}) {
+        const auto rows = WeightMatrix::random(7, k, type, 3, *threads);
         ASSERT_TRUE(rows);
         const auto tiles = rows->in_tiles(*threads);
         ASSERT_TRUE(tiles);

@@ -162,8 +162,49 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, DType 
 }
 
 Result<WeightMatrix> WeightMatrix::in_tiles(Threads& threads) const {
+    const std::int64_t again = bytes(n_, k_, view_.type);
+    const std::int64_t free = free_memory();
+    if (again > free / 10 * 9) {
+        return std::unexpected(
+            Problem{fmt::format("needs {:.1f} GB of memory for weights in tiles, and {:.1f} GB are free",
+                                static_cast<double>(again) / 1e9, static_cast<double>(free) / 1e9),
+                    true});
+    }
+    return view_.type == DType::int4 ? int4_in_tiles(threads) : bytes_in_tiles(threads);
+}
+
+Result<WeightMatrix> WeightMatrix::bytes_in_tiles(Threads& threads) const {
+    const std::int64_t row_bytes = k_ * bits(view_.type) / 8;
+    const std::int64_t tiles = (n_ + tile_rows - 1) / tile_rows;
+    const std::int64_t scales_at = aligned(tiles * tile_rows * row_bytes);
+    auto memory = Memory::reserve(scales_at + (view_.row_scales != nullptr ? n_ * 4 : 0));
+    if (!memory) return std::unexpected(memory.error());
+    WeightMatrix matrix;
+    matrix.n_ = n_;
+    matrix.k_ = k_;
+    matrix.memory_ = std::move(*memory);
+    std::byte* values = matrix.memory_.data();
+    const auto* from = static_cast<const std::byte*>(view_.values);
+    threads.ranges(tiles, 16, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first * tile_rows; row < std::min(n_, last * tile_rows); ++row) {
+            for (std::int64_t at = 0; at < row_bytes; at += 8)
+                std::memcpy(values + tile_place(row, at, row_bytes), from + row * row_bytes + at, 8);
+        }
+    });
+    matrix.view_ = view_;
+    matrix.view_.values = values;
+    matrix.view_.tiles = true;
+    if (view_.row_scales != nullptr) {
+        auto* scales = reinterpret_cast<float*>(values + scales_at);
+        std::copy_n(view_.row_scales, n_, scales);
+        matrix.view_.row_scales = scales;
+    }
+    return matrix;
+}
+
+Result<WeightMatrix> WeightMatrix::int4_in_tiles(Threads& threads) const {
     const Int4Tiles lie(k_);
-    const std::int64_t tiles = (n_ + int4_tile_rows - 1) / int4_tile_rows;
+    const std::int64_t tiles = (n_ + tile_rows - 1) / tile_rows;
     const std::int64_t scales_at = aligned(tiles * lie.values);
     const std::int64_t zeros_at = scales_at + aligned(tiles * lie.scales * 2);
     auto memory = Memory::reserve(zeros_at + tiles * lie.zeros);
@@ -178,7 +219,7 @@ Result<WeightMatrix> WeightMatrix::in_tiles(Threads& threads) const {
     const auto* from = static_cast<const std::uint8_t*>(view_.values);
     const std::int64_t groups = k_ / int4_group;
     threads.ranges(tiles, 16, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t row = first * int4_tile_rows; row < std::min(n_, last * int4_tile_rows); ++row) {
+        for (std::int64_t row = first * tile_rows; row < std::min(n_, last * tile_rows); ++row) {
             for (std::int64_t column = 0; column < k_; column += column % 16 == 15 ? 17 : 1)
                 values[lie.value_place(row, column)] = from[row * k_ / 2 + column / 32 * 16 + column % 16];
             for (std::int64_t group = 0; group < groups; ++group) {
@@ -195,7 +236,9 @@ Result<WeightMatrix> WeightMatrix::in_tiles(Threads& threads) const {
 }
 
 double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
-    const std::int64_t place = row * k_ + column;
+    const std::int64_t width = bits(view_.type) / 8;
+    const std::int64_t place =
+        view_.tiles && width > 0 ? tile_place(row, column * width, k_ * width) / width : row * k_ + column;
     switch (view_.type) {
         case DType::fp32:
             return static_cast<const float*>(view_.values)[place];

@@ -24,7 +24,7 @@ class OwnKernel final : public Kernel {
     /// Weights and a cache in tiles are written before anything is timed, as an engine's own would be.
     Result<void> lay_out() {
         const Task& task = operands_.task;
-        if (task.kind == TaskKind::product && task.weights == DType::int4 && products_.int4_tiles) {
+        if (task.kind == TaskKind::product && products_.in_tiles(task.weights)) {
             for (const WeightMatrix& matrix : operands_.weights) {
                 auto laid = matrix.in_tiles(threads_);
                 if (!laid) return std::unexpected(laid.error());

@@ -11,9 +11,9 @@
 // its zero points, times the sum of x, are where the products of the group begin: so no product waits. Each follows the
 // load of its weights: an operand that was written long ago comes from the register file, which feeds two instructions
 // a cycle, not four. One tile goes on where the last one ended, without leaving the loop: its totals are taken out
-// while the next is under way. What comes 6 KiB on is asked for into the third-level cache, as in neon_vector.cpp, and
+// while the next is under way. What comes 6 KiB on is asked for into the third-level cache, as in neon_tiles.cpp, and
 // what comes 1 KiB on into the first: four places are read 16 bytes at a time here.
-#include "roofline/bench/kernels/neon_vector.hpp"
+#include "roofline/bench/kernels/neon_tiles.hpp"
 
 #if defined(__aarch64__) && defined(__linux__)
 #include <algorithm>
@@ -190,7 +190,7 @@ void vector_int4(const ProductCall& call, std::int64_t first, std::int64_t last)
     static thread_local std::vector<float> given;
     /// `count` tiles from each place on.
     const auto run = [&](const std::int64_t(&at)[tiles], std::int64_t count) {
-        constexpr std::int64_t step = tiles * int4_tile_rows;
+        constexpr std::int64_t step = tiles * tile_rows;
         given.resize(static_cast<std::size_t>((count + 1) * step));
         Run four{.values = {},
                  .scales = {},
@@ -208,14 +208,14 @@ void vector_int4(const ProductCall& call, std::int64_t first, std::int64_t last)
         multiply(four);
         for (std::int64_t tile = 0; tile < count; ++tile) {
             for (int i = 0; i < tiles; ++i) {
-                const std::int64_t row = (at[i] + tile) * int4_tile_rows;
-                std::copy_n(given.data() + (tile + 1) * step + i * int4_tile_rows, std::min(int4_tile_rows, last - row),
+                const std::int64_t row = (at[i] + tile) * tile_rows;
+                std::copy_n(given.data() + (tile + 1) * step + i * tile_rows, std::min(tile_rows, last - row),
                             call.y + row);
             }
         }
     };
-    const std::int64_t begin = first / int4_tile_rows;
-    const std::int64_t end = (last + int4_tile_rows - 1) / int4_tile_rows;
+    const std::int64_t begin = first / tile_rows;
+    const std::int64_t end = (last + tile_rows - 1) / tile_rows;
     const std::int64_t stretch = spread_stretch((end - begin) / tiles, lie.values, way_bytes);
     const std::int64_t at_once = groups % 2 == 0 ? stretch : 1;
     for (std::int64_t at = begin; at < begin + stretch; at += at_once)

@@ -1,5 +1,5 @@
-// Our own matrix products on a CPU: y[m, n] = x[m, k] W[n, k]^T with W row by row as it lies in a checkpoint, but for
-// int4 where a set of kernels asks for tiles. One set of functions for each instruction set; the best that this
+// Our own matrix products on a CPU: y[m, n] = x[m, k] W[n, k]^T with W row by row as it lies in a checkpoint, or in
+// tiles where a set of kernels asks for them. One set of functions for each instruction set; the best that this
 // processor has is chosen when the program runs.
 //
 // How weights lie in memory:
@@ -8,8 +8,9 @@
 //   int4        groups of 128 along k, each 64 bytes: byte i of a run of 16 holds weight i in its low and weight i + 16
 //               in its high half; w = (q - zero) * scale, with a bf16 scale and a 4-bit zero point for each group.
 //               x is rounded to int8 with a scale for each group too, as llama.cpp does it
-//   int4 in tiles of four rows (the last filled up with zeros): the same bytes in the order
-//                 values  [n / 4][k / 32][4][4 rows][4 of the run's 16]
+// The same bytes in tiles of four rows (the last filled up with zeros):
+//   bf16, int8  [n / 4][k in 16 bytes][pair of rows][its 8 bytes][row]: 8 bytes of two rows beside each other
+//   int4          values  [n / 4][k / 32][4][4 rows][4 of the run's 16]
 //                 scales  [n / 4][k / 128][4 rows]
 //                 zeros   [n / 4][pair of groups][4 rows], the even group in the low half
 #pragma once
@@ -23,7 +24,7 @@
 namespace roofline::bench {
 
 inline constexpr std::int64_t int4_group = 128;
-inline constexpr std::int64_t int4_tile_rows = 4;
+inline constexpr std::int64_t tile_rows = 4;  // of W
 /// Rows of x that int4 in tiles multiplies one after the other.
 inline constexpr std::int64_t int4_few_rows = 4;
 /// Rows of x that are packed together for the kernels that multiply several at once.
@@ -35,13 +36,19 @@ struct Weights {
     const float* row_scales = nullptr;          // int8
     const Bf16* group_scales = nullptr;         // int4: n x k / 128
     const std::uint8_t* group_zeros = nullptr;  // int4: two to a byte, the low half first
-    bool tiles = false;                         // int4
+    bool tiles = false;
 
     float group_scale(std::int64_t group) const { return from_bf16(group_scales[group]); }
     float group_zero(std::int64_t group) const {
         return static_cast<float>((group_zeros[group / 2] >> (group % 2 * 4)) & 15);
     }
 };
+
+/// The byte of a tile of bf16 or int8 where byte `at` of a row lies, in rows of `row_bytes`.
+inline std::int64_t tile_place(std::int64_t row, std::int64_t at, std::int64_t row_bytes) {
+    return row / tile_rows * tile_rows * row_bytes + at / 16 * 64 + row % tile_rows / 2 * 32 + at % 16 / 8 * 16 +
+           row % 2 * 8 + at % 8;
+}
 
 /// How far tiles of int4 are apart.
 struct Int4Tiles {
@@ -51,22 +58,21 @@ struct Int4Tiles {
     std::int64_t zeros;  // bytes
 
     explicit Int4Tiles(std::int64_t k)
-        : values(int4_tile_rows * k / 2 + 64),
-          scales(int4_tile_rows * (k / int4_group)),
-          zeros(int4_tile_rows * ((k / int4_group + 1) / 2)) {}
+        : values(tile_rows * k / 2 + 64),
+          scales(tile_rows * (k / int4_group)),
+          zeros(tile_rows * ((k / int4_group + 1) / 2)) {}
 
     /// The byte with columns c and c + 16 (c % 32 < 16) of a row.
     std::int64_t value_place(std::int64_t row, std::int64_t column) const {
         const std::int64_t inside = column % 16;
-        return row / int4_tile_rows * values + column / 32 * 64 + inside / 4 * 16 + row % int4_tile_rows * 4 +
-               inside % 4;
+        return row / tile_rows * values + column / 32 * 64 + inside / 4 * 16 + row % tile_rows * 4 + inside % 4;
     }
     std::int64_t scale_place(std::int64_t row, std::int64_t group) const {
-        return row / int4_tile_rows * scales + group * int4_tile_rows + row % int4_tile_rows;
+        return row / tile_rows * scales + group * tile_rows + row % tile_rows;
     }
     /// The byte with the zero points of a group and its neighbour.
     std::int64_t zero_place(std::int64_t row, std::int64_t group) const {
-        return row / int4_tile_rows * zeros + group / 2 * int4_tile_rows + row % int4_tile_rows;
+        return row / tile_rows * zeros + group / 2 * tile_rows + row % tile_rows;
     }
 };
 
@@ -92,11 +98,13 @@ struct ProductKernels {
     Function int8;
     Function int4;
     bool packs;                // with m > 1 all but fp32 read x in panels
-    bool int4_tiles = false;   // int4 lies in tiles, and few rows of x as narrow_for_whole_bytes leaves them
-    std::int64_t abreast = 0;  // rows, or tiles, that with m = 1 are read side by side in odd parts; 0: in any parts
+    bool tiles = false;        // all but fp32 lies in tiles
+    std::int64_t abreast = 0;  // rows, or tiles, that few rows of x read side by side in odd parts; 0: in any parts
 
+    bool in_tiles(DType type) const { return tiles && type != DType::fp32; }
+    /// int4 meets few rows of x as narrow_for_whole_bytes leaves them.
     bool reads_whole_bytes(DType type, std::int64_t m) const {
-        return int4_tiles && type == DType::int4 && m <= int4_few_rows;
+        return tiles && type == DType::int4 && m <= int4_few_rows;
     }
 
     Function of(DType type) const {
