@@ -1,11 +1,16 @@
-// Our own decode kernels against a loop that reads as many bytes, in turns on one thread: counters `kernel` and
-// `reading` (GB/s, each the best of many short calls on weights or a cache that are cold) and `ratio`. Calls in turns
-// meet the same moods of the machine, so the ratio can be had where it is not quiet.
+// Our own decode kernels against a loop that reads as many bytes, in turns, on one thread and on all: counters `kernel`
+// and `reading` (GB/s, each the median of many short calls on weights or a cache that are cold), `ratio`, and `best`,
+// the ratio of the fastest calls. Calls in turns meet the same moods of the machine, so the ratio can be had where it
+// is not quiet.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 
@@ -42,8 +47,28 @@ std::size_t read_all(std::span<const std::byte> bytes) {
     return 4 * part;
 }
 
-void hold_against_reading(benchmark::State& state, const Task& task, double bytes) {
-    const auto threads = Threads::start(1);
+/// The same by all threads, in parts as kernels have them.
+std::size_t read_all(std::span<const std::byte> bytes, Threads& threads) {
+    constexpr std::size_t line = 64;
+    std::atomic<std::size_t> read = 0;
+    threads.ranges(
+        static_cast<std::int64_t>(bytes.size() / line), 64,
+        [&](std::int64_t first, std::int64_t last) {
+            read += read_all(
+                bytes.subspan(static_cast<std::size_t>(first) * line, static_cast<std::size_t>(last - first) * line));
+        },
+        (std::int64_t{1} << 20) / (threads.count() * static_cast<std::int64_t>(line)));
+    return read;
+}
+
+double median_of(std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+void hold_against_reading(benchmark::State& state, const Task& task, double bytes, bool all_threads) {
+    const auto threads = Threads::start(all_threads ? usable_processors() : 1);
     auto operands = threads ? make_operands(task, past_the_caches, **threads) : std::unexpected(threads.error());
     if (!operands) return state.SkipWithError(operands.error().text.c_str());
     std::unique_ptr<Kernel> kernel;
@@ -60,33 +85,37 @@ void hold_against_reading(benchmark::State& state, const Task& task, double byte
                 static_cast<std::size_t>(WeightMatrix::bytes(task.n, task.k, task.weights))};
     };
     const std::size_t copies = operands->copies();
-    double fastest_call = 1e9;
-    double fastest_read = 1e9;  // of a byte
+    std::vector<double> calls;
+    std::vector<double> reads;  // of a byte
     std::size_t copy = 0;
     for (auto _ : state) {
         const double before = seconds_now();
         kernel->run(copy % copies);
         const double between = seconds_now();
-        const std::size_t read = read_all(memory_of((copy + copies / 2) % copies));  // not what the caches still hold
+        const std::size_t read = read_all(memory_of((copy + copies / 2) % copies), **threads);  // not in a cache
         const double after = seconds_now();
-        fastest_call = std::min(fastest_call, between - before);
-        fastest_read = std::min(fastest_read, (after - between) / static_cast<double>(read));
+        calls.push_back(between - before);
+        reads.push_back((after - between) / static_cast<double>(read));
         ++copy;
     }
-    state.counters["kernel"] = bytes / fastest_call / 1e9;
-    state.counters["reading"] = 1.0 / fastest_read / 1e9;
-    state.counters["ratio"] = bytes * fastest_read / fastest_call;
+    const double call = median_of(calls);
+    const double byte = median_of(reads);
+    state.counters["kernel"] = bytes / call / 1e9;
+    state.counters["reading"] = 1.0 / byte / 1e9;
+    state.counters["ratio"] = bytes * byte / call;
+    state.counters["best"] = bytes * *std::ranges::min_element(reads) / *std::ranges::min_element(calls);
 }
 
 void product(benchmark::State& state, DType type) {
     Task task;
     task.name = "product";
     task.kind = TaskKind::product;
-    task.m = 1;
-    task.n = state.range(0);
-    task.k = state.range(1);
+    task.m = state.range(0);
+    task.n = state.range(1);
+    task.k = state.range(2);
     task.weights = type;
-    hold_against_reading(state, task, static_cast<double>(WeightMatrix::bytes(task.n, task.k, type)));
+    hold_against_reading(state, task, static_cast<double>(WeightMatrix::bytes(task.n, task.k, type)),
+                         state.range(3) != 0);
 }
 
 void attention(benchmark::State& state) {
@@ -100,18 +129,35 @@ void attention(benchmark::State& state) {
     task.head_dim = state.range(1);
     task.context = state.range(2);
     task.kv = DType::bf16;
-    hold_against_reading(state, task, 4.0 * static_cast<double>(task.kv_heads * task.head_dim * task.context));
+    hold_against_reading(state, task, 4.0 * static_cast<double>(task.kv_heads * task.head_dim * task.context),
+                         state.range(3) != 0);
 }
 
-BENCHMARK_CAPTURE(product, fp32, DType::fp32)->Args({4096, 4096});
-BENCHMARK_CAPTURE(product, bf16, DType::bf16)->Args({28672, 4096})->Args({4096, 14336});
-BENCHMARK_CAPTURE(product, int8, DType::int8)->Args({28672, 4096})->Args({4096, 14336});
-BENCHMARK_CAPTURE(product, int4, DType::int4)
-    ->Args({28672, 4096})
-    ->Args({4096, 14336})
-    ->Args({4096, 4096})
-    ->Args({16384, 2048})
-    ->Args({2048, 8192});
-BENCHMARK(attention)->ArgNames({"queries", "head", "context"})->ArgsProduct({{1, 4, 8}, {64, 128}, {1024, 8192}});
+const std::vector<std::string> sizes = {"rows", "n", "k", "all threads"};
+/// Gate-up and down of Llama 3.1 8B; output of it, gate-up and down of Llama 3.2 1B.
+void shapes(benchmark::internal::Benchmark* bench, const std::vector<std::int64_t>& rows) {
+    bench->ArgNames(sizes);
+    for (const std::int64_t all : {0, 1}) {
+        for (const std::int64_t m : rows) {
+            for (const auto& [n, k] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+                     {28672, 4096}, {4096, 14336}, {4096, 4096}, {16384, 2048}, {2048, 8192}})
+                bench->Args({m, n, k, all});
+        }
+    }
+}
+void one_row(benchmark::internal::Benchmark* bench) {
+    shapes(bench, {1});
+}
+void few_rows(benchmark::internal::Benchmark* bench) {
+    shapes(bench, {1, 2, 4, 8});
+}
+
+BENCHMARK_CAPTURE(product, fp32, DType::fp32)->Apply(one_row);
+BENCHMARK_CAPTURE(product, bf16, DType::bf16)->Apply(few_rows);
+BENCHMARK_CAPTURE(product, int8, DType::int8)->Apply(few_rows);
+BENCHMARK_CAPTURE(product, int4, DType::int4)->Apply(few_rows);
+BENCHMARK(attention)
+    ->ArgNames({"queries", "head", "context", "all threads"})
+    ->ArgsProduct({{1, 4, 8}, {64, 128}, {1024, 8192}, {0, 1}});
 
 }  // namespace

@@ -134,7 +134,7 @@ double best_rate(const Loop& loop) {
 double found(const std::string& figure) {
     measure::CpuOptions options;
     options.threads = 1;
-    options.only = figure;
+    options.only = {figure};
     options.seconds = 4.0;
     const auto measured = measure::measure_cpu(options);
     if (!measured) return 0.0;
