@@ -277,7 +277,7 @@ void Activations::prepare(const float* x, ProductCall& call, const ProductKernel
         scales_.resize(size(count / run));
         sums_.resize(size(count / run));
         auto* narrow = reinterpret_cast<std::int8_t*>(narrow_.data());
-        if (kernels.reads_whole_bytes(weights, call.m))
+        if (kernels.reads_whole_bytes(weights))
             narrow_for_whole_bytes(x, narrow, scales_.data(), sums_.data(), count, threads);
         else
             narrow_to_int8(x, narrow, scales_.data(), sums_.data(), count, run, threads);
@@ -285,7 +285,7 @@ void Activations::prepare(const float* x, ProductCall& call, const ProductKernel
         call.x_sums = sums_.data();
     }
     call.x = narrow_.data();
-    if (kernels.packs && call.m > 1 && !kernels.reads_whole_bytes(weights, call.m)) {
+    if (kernels.packs && call.m > 1) {
         packed_.resize(size(packed_bytes(call.m, call.k, type)));
         const std::int64_t row_bytes = call.k * bits(type) / 8;
         const std::int64_t panels = (call.m + panel_rows - 1) / panel_rows;

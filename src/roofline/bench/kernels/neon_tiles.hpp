@@ -12,5 +12,7 @@ void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last
 
 /// int4 with one row of x.
 void vector_int4(const ProductCall& call, std::int64_t first, std::int64_t last);
+/// int4 with several.
+void rows_int4(const ProductCall& call, std::int64_t first, std::int64_t last);
 
 }  // namespace roofline::bench::neon

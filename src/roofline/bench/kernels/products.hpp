@@ -25,8 +25,6 @@ namespace roofline::bench {
 
 inline constexpr std::int64_t int4_group = 128;
 inline constexpr std::int64_t tile_rows = 4;  // of W
-/// Rows of x that int4 in tiles multiplies one after the other.
-inline constexpr std::int64_t int4_few_rows = 4;
 /// Rows of x that are packed together for the kernels that multiply several at once.
 inline constexpr std::int64_t panel_rows = 8;
 
@@ -102,10 +100,8 @@ struct ProductKernels {
     std::int64_t abreast = 0;  // rows, or tiles, that few rows of x read side by side in odd parts; 0: in any parts
 
     bool in_tiles(DType type) const { return tiles && type != DType::fp32; }
-    /// int4 meets few rows of x as narrow_for_whole_bytes leaves them.
-    bool reads_whole_bytes(DType type, std::int64_t m) const {
-        return tiles && type == DType::int4 && m <= int4_few_rows;
-    }
+    /// int4 in tiles meets x as narrow_for_whole_bytes leaves it.
+    bool reads_whole_bytes(DType type) const { return tiles && type == DType::int4; }
 
     Function of(DType type) const {
         switch (type) {
