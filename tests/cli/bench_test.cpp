@@ -159,6 +159,14 @@ TEST(Bench, WhatCannotBeRunIsSaidInOneLine) {
     }
 }
 
+TEST(Bench, AFileThatIsNoGgufIsSaidToBeNone) {
+    const TemporaryFolder folder;
+    const Answer answer =
+        run({"bench", "--engine", "llama.cpp", "--gguf", folder.write("weights.bin", "something else")});
+    EXPECT_EQ(answer.exit_code, 2);
+    EXPECT_NE(answer.err.find("does not begin with GGUF"), std::string::npos) << answer.err;
+}
+
 TEST(Bench, AModelOfAnotherKindIsRunOperatorByOperator) {
     const Answer answer = run({"bench", "gpt2", "--layers", "1", "--threads", "1", "--seconds", "0.001", "--context",
                                "16", "--dtype", "fp32", "--backend", "own"});

@@ -1,4 +1,7 @@
 // bench --engine llama.cpp: what a real engine makes of the same model on the same machine.
+#include <fstream>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "roofline/bench/llama_cpp.hpp"
@@ -9,6 +12,15 @@
 #include "roofline/io/names.hpp"
 
 namespace roofline::cli {
+namespace {
+
+bool begins_as_gguf(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    char magic[4] = {};
+    return file.read(magic, sizeof magic) && std::string_view(magic, sizeof magic) == "GGUF";
+}
+
+}  // namespace
 
 Result<bench::Run> run_engine(const BenchOptions& options) {
     if (options.engine != "llama.cpp")
@@ -20,6 +32,9 @@ Result<bench::Run> run_engine(const BenchOptions& options) {
             fmt::format("found \"{}\" beside --engine, which runs the model of --gguf", io::printable(options.model)));
     if (options.device != "cpu") return fail("--engine llama.cpp runs on the processors only (--device cpu)");
     if (!exists(options.gguf)) return fail(fmt::format("{}: no such file", options.gguf));
+    if (!begins_as_gguf(options.gguf))
+        return fail(fmt::format("--gguf: {} does not begin with GGUF, expected a model that llama.cpp reads",
+                                io::printable(options.gguf)));
     const auto prompt = parse_whole("--prompt", options.prompt, 1.0, 1e6);
     if (!prompt) return std::unexpected(prompt.error());
     const auto generate = parse_whole("--generate", options.generate, 1.0, 1e6);
