@@ -58,6 +58,7 @@ file(CONFIGURE OUTPUT "${ROOFLINE_GENERATED_DIR}/places.hpp" CONTENT [[#pragma o
 #define ROOFLINE_SOURCE_DIR "@PROJECT_SOURCE_DIR@"
 #define FAKE_CUDA_PLUGIN "@PROJECT_BINARY_DIR@/tests/fake_cuda_plugin.so"
 #define SCALAR_KERNEL "@PROJECT_BINARY_DIR@/tests/scalar_kernel.so"
+#define CRASHING_KERNEL "@PROJECT_BINARY_DIR@/tests/crashing_kernel.so"
 #define ROOFLINE_BINARY "@CMAKE_RUNTIME_OUTPUT_DIRECTORY@/roofline@CMAKE_EXECUTABLE_SUFFIX@"
 ]] @ONLY)
 
@@ -100,6 +101,13 @@ if(GTest_FOUND)
         set_target_properties(roofline_scalar_kernel PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME scalar_kernel
                               LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
         add_dependencies(roofline_bench_tests roofline_scalar_kernel)
+        # And one that crashes.
+        add_library(roofline_crashing_kernel MODULE "${PROJECT_SOURCE_DIR}/tests/bench/crashing_kernel.cxx")
+        target_include_directories(roofline_crashing_kernel PRIVATE include)
+        target_link_libraries(roofline_crashing_kernel PRIVATE roofline_options)
+        set_target_properties(roofline_crashing_kernel PROPERTIES PREFIX "" SUFFIX ".so" OUTPUT_NAME crashing_kernel
+                              LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+        add_dependencies(roofline_bench_tests roofline_crashing_kernel)
     endif()
     if(TARGET roofline AND ROOFLINE_CLI_TEST_SOURCES)
         roofline_test_executable(roofline_cli_tests ${ROOFLINE_CLI_TEST_SOURCES})

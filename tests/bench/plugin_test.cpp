@@ -36,6 +36,23 @@ TEST(Plugin, TheExampleRunsWhatItSaysAndIsRight) {
     EXPECT_TRUE((*backend)->refuses(other));
 }
 
+TEST(PluginDeathTest, ACrashIsSaidToBeThePlugins) {
+    const auto crash = [] {
+        auto backend = load_kernel_plugin(CRASHING_KERNEL);
+        const auto threads = std::move(*Threads::start(1));
+        Task task;
+        task.name = "product";
+        task.kind = TaskKind::product;
+        task.m = 1;
+        task.n = 4;
+        task.k = 16;
+        task.weights = DType::fp32;
+        auto operands = make_operands(task, 0, *threads);
+        run_task(**backend, *operands, *threads, {});
+    };
+    EXPECT_EXIT(crash(), testing::ExitedWithCode(2), "roofline: plugin crashing crashed; nothing was written\n");
+}
+
 /// Adds a residual rightly `good` times, then says that it failed; or writes nothing.
 class Failing final : public Backend, public Kernel {
   public:

@@ -1,8 +1,12 @@
 #include "roofline/bench/kernel_plugin.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
+#include <csignal>
 #include <roofline_kernel.h>
+#include <string_view>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -29,10 +33,33 @@ roofline_shape shape_of(const Task& task, int threads) {
             .threads = threads};
 }
 
+std::atomic<const char*> being_run = nullptr;  // the plugin's name
+
+void tell_of_crash(int signal) {
+    std::signal(signal, SIG_DFL);  // what is not the plugin's own happens again, as ever
+    const char* name = being_run;
+    if (name == nullptr) return;
+    for (const std::string_view part : {std::string_view("roofline: plugin "), std::string_view(name),
+                                        std::string_view(" crashed; nothing was written\n")}) {
+        [[maybe_unused]] const auto written = ::write(STDERR_FILENO, part.data(), part.size());
+    }
+    ::_exit(2);
+}
+
+/// While one lives, a crash is the plugin's: a line says so instead of nothing at all.
+class Running {
+  public:
+    explicit Running(const char* name) { being_run = name; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() { being_run = nullptr; }
+};
+
 class PluginKernel final : public Kernel {
   public:
     PluginKernel(const roofline_kernel& kernel, Operands& operands, int threads)
         : kernel_(kernel), shape_(shape_of(operands.task, threads)) {
+        const Running running(kernel.name);
         for (std::size_t copy = 0; copy < operands.copies(); ++copy) {
             roofline_operands& given = given_.emplace_back();
             given.x = operands.x.data();
@@ -53,10 +80,12 @@ class PluginKernel final : public Kernel {
     }
     ~PluginKernel() override {
         if (kernel_.release == nullptr) return;
+        const Running running(kernel_.name);
         for (void* prepared : prepared_) kernel_.release(prepared);
     }
 
     void run(std::size_t copy) override {
+        const Running running(kernel_.name);
         const int status = kernel_.run(&shape_, &given_[copy], prepared_[copy]);
         if (failed_with_ == 0) failed_with_ = status;
     }
@@ -86,6 +115,7 @@ class Plugin final : public Backend {
         if (task.kind == TaskKind::product && task.weights == DType::int4 && task.k % int4_group != 0)
             return fmt::format("k = {} is no multiple of {}", task.k, int4_group);
         const roofline_shape shape = shape_of(task, 1);
+        const Running running(kernel_.name);
         if (kernel_.can_run(&shape) == 0) return "the plugin does not run this shape";
         return std::nullopt;
     }
@@ -119,6 +149,7 @@ Result<std::unique_ptr<Backend>> load_kernel_plugin(const std::string& path) {
         return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
     });
     if (!plain) return fail(fmt::format("{}: its name must be letters, digits, '-' and '_'", path));
+    for (const int crash : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(crash, tell_of_crash);
     return std::make_unique<Plugin>(*kernel);
 }
 
