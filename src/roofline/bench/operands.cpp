@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <string>
 #include <sys/mman.h>
 
@@ -286,16 +287,21 @@ void Activations::prepare(const float* x, ProductCall& call, const ProductKernel
     }
     call.x = narrow_.data();
     if (kernels.packs && call.m > 1) {
-        packed_.resize(size(packed_bytes(call.m, call.k, type)));
+        // Panels begin with a line: what few rows read of them is then half of all lines, not half of each.
+        const std::size_t bytes = size(packed_bytes(call.m, call.k, type));
+        std::size_t room = bytes + 64;
+        packed_.resize(room);
+        void* begin = packed_.data();
+        auto* to = static_cast<std::byte*>(std::align(64, bytes, begin, room));
         const std::int64_t row_bytes = call.k * bits(type) / 8;
         const std::int64_t panels = (call.m + panel_rows - 1) / panel_rows;
         threads.ranges(panels, 1, [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t panel = first; panel < last; ++panel) {
                 pack(narrow_.data() + panel * panel_rows * row_bytes, std::min(panel_rows, call.m - panel * panel_rows),
-                     call.k, type, packed_.data() + panel * panel_rows * row_bytes);
+                     call.k, type, to + panel * panel_rows * row_bytes);
             }
         });
-        call.packed = packed_.data();
+        call.packed = to;
     }
 }
 
