@@ -24,7 +24,7 @@ std::unique_ptr<Threads> team(int count = 3) {
 
 std::vector<const ProductKernels*> all_products() {
     std::vector<const ProductKernels*> kernels = {&portable_products()};
-    for (const ProductKernels* more : {neon_products(), avx2_products(), avx512_products()}) {
+    for (const ProductKernels* more : {neon_products(), avx2_products(), avx512_products(), amx_products()}) {
         if (more != nullptr) kernels.push_back(more);
     }
     return kernels;
@@ -66,6 +66,7 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                                                                                   {3, 9, 48},
                                                                                   {6, 27, 272},
                                                                                   {20, 150, 256},
+                                                                                  {37, 101, 320},
                                                                                   {4, 4200, 256}}) {
                 if (type == DType::int4 && k % int4_group != 0) continue;
                 auto operands = make_operands(product(m, n, k, type), 0, *threads);

@@ -286,20 +286,19 @@ void Activations::prepare(const float* x, ProductCall& call, const ProductKernel
         call.x_sums = sums_.data();
     }
     call.x = narrow_.data();
-    if (kernels.packs && call.m > 1) {
+    const Panels& panels = kernels.panels;
+    if (panels.read != nullptr && panels.read(weights, call.m, call.n, call.k)) {
         // Panels begin with a line: what few rows read of them is then half of all lines, not half of each.
-        const std::size_t bytes = size(packed_bytes(call.m, call.k, type));
+        const std::size_t bytes = size(panels.bytes(call.m, call.k, type));
         std::size_t room = bytes + 64;
         packed_.resize(room);
         void* begin = packed_.data();
         auto* to = static_cast<std::byte*>(std::align(64, bytes, begin, room));
         const std::int64_t row_bytes = call.k * bits(type) / 8;
-        const std::int64_t panels = (call.m + panel_rows - 1) / panel_rows;
-        threads.ranges(panels, 1, [&](std::int64_t first, std::int64_t last) {
-            for (std::int64_t panel = first; panel < last; ++panel) {
-                pack(narrow_.data() + panel * panel_rows * row_bytes, std::min(panel_rows, call.m - panel * panel_rows),
-                     call.k, type, to + panel * panel_rows * row_bytes);
-            }
+        threads.ranges((call.m + panels.rows - 1) / panels.rows, 1, [&](std::int64_t first, std::int64_t last) {
+            for (std::int64_t row = first * panels.rows; row < std::min(call.m, last * panels.rows); row += panels.rows)
+                panels.pack(narrow_.data() + row * row_bytes, std::min(panels.rows, call.m - row), call.k, type,
+                            to + row * row_bytes);
         });
         call.packed = to;
     }

@@ -85,8 +85,8 @@ inline __attribute__((always_inline)) void int4_sums(const std::uint8_t* const (
 
 namespace roofline::bench {
 const ProductKernels* avx2_products() {
-    static constexpr ProductKernels kernels = {
-        "AVX2", avx2::product_fp32, avx2::product_bf16, avx2::product_int8, avx2::product_int4, false};
+    static constexpr ProductKernels kernels = {"AVX2", avx2::product_fp32, avx2::product_bf16, avx2::product_int8,
+                                               avx2::product_int4};
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &kernels : nullptr;
 }
 const AttentionKernels* avx2_attention() {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <arm_neon.h>
 #include <asm/hwcap.h>
+#include <cstring>
 #include <sys/auxv.h>
 
 #include "roofline/bench/kernels/side_by_side.hpp"
@@ -65,6 +66,30 @@ void vector_fp32(const ProductCall& call, std::int64_t column, std::int64_t firs
     });
 }
 
+/// 16 bytes of each row after another, pairs of rows interleaved by 8 bytes: what instructions that multiply 2 x 8
+/// bytes with 8 bytes x 2 read without shuffling.
+void pack_pairs(const void* x, std::int64_t m, std::int64_t k, DType type, void* packed) {
+    const std::int64_t row_bytes = k * bits(type) / 8;
+    const auto* from = static_cast<const char*>(x);
+    auto* to = static_cast<char*>(packed);
+    for (std::int64_t at = 0; at < row_bytes; at += 16) {
+        for (std::int64_t pair = 0; pair < panel_rows; pair += 2) {
+            for (std::int64_t half = 0; half < 16; half += 8) {
+                for (std::int64_t row = pair; row < pair + 2; ++row, to += 8) {
+                    if (row < m)
+                        std::memcpy(to, from + row * row_bytes + at + half, 8);
+                    else
+                        std::memset(to, 0, 8);
+                }
+            }
+        }
+    }
+}
+
+bool reads_panels(DType type, std::int64_t m, std::int64_t, std::int64_t) {
+    return type != DType::fp32 && m > 1;
+}
+
 void product_fp32(const ProductCall& call, std::int64_t first, std::int64_t last) {
     const std::int64_t in_fours = call.m / 4 * 4;
     for (std::int64_t n = first; n < last; n += 4) {
@@ -79,14 +104,14 @@ void product_fp32(const ProductCall& call, std::int64_t first, std::int64_t last
 
 namespace roofline::bench {
 const ProductKernels* neon_products() {
-    static constexpr ProductKernels kernels = {"NEON with bf16 and i8mm",
-                                               neon::product_fp32,
-                                               neon::product_bf16,
-                                               neon::product_int8,
-                                               neon::product_int4,
-                                               true,
-                                               true,
-                                               4};
+    static constexpr ProductKernels kernels = {.name = "NEON with bf16 and i8mm",
+                                               .fp32 = neon::product_fp32,
+                                               .bf16 = neon::product_bf16,
+                                               .int8 = neon::product_int8,
+                                               .int4 = neon::product_int4,
+                                               .panels = {.pack = neon::pack_pairs, .read = neon::reads_panels},
+                                               .tiles = true,
+                                               .abreast = 4};
     const bool here = (::getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0 && (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
     return here ? &kernels : nullptr;
 }

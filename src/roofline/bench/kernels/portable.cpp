@@ -19,9 +19,8 @@ namespace portable {
 }  // namespace portable
 
 const ProductKernels& portable_products() {
-    static constexpr ProductKernels kernels = {
-        "portable", portable::product_fp32, portable::product_bf16, portable::product_int8, portable::product_int4,
-        false};
+    static constexpr ProductKernels kernels = {"portable", portable::product_fp32, portable::product_bf16,
+                                               portable::product_int8, portable::product_int4};
     return kernels;
 }
 

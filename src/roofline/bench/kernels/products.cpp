@@ -1,33 +1,6 @@
 #include "roofline/bench/kernels/products.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 namespace roofline::bench {
-
-std::int64_t packed_bytes(std::int64_t m, std::int64_t k, DType type) {
-    return (m + panel_rows - 1) / panel_rows * panel_rows * k * bits(type) / 8;
-}
-
-void pack(const void* x, std::int64_t m, std::int64_t k, DType type, void* packed) {
-    const std::int64_t row_bytes = k * bits(type) / 8;
-    const auto* from = static_cast<const char*>(x);
-    auto* to = static_cast<char*>(packed);
-    for (std::int64_t panel = 0; panel < m; panel += panel_rows) {
-        for (std::int64_t at = 0; at < row_bytes; at += 16) {
-            for (std::int64_t pair = 0; pair < panel_rows; pair += 2) {
-                for (std::int64_t half = 0; half < 16; half += 8) {
-                    for (std::int64_t row = panel + pair; row < panel + pair + 2; ++row, to += 8) {
-                        if (row < m)
-                            std::memcpy(to, from + row * row_bytes + at + half, 8);
-                        else
-                            std::memset(to, 0, 8);
-                    }
-                }
-            }
-        }
-    }
-}
 
 void multiply(const ProductCall& call, const ProductKernels& kernels, Threads& threads) {
     const ProductKernels::Function function = kernels.of(call.weights.type);
@@ -47,7 +20,7 @@ void multiply(const ProductCall& call, const ProductKernels& kernels, Threads& t
 
 const ProductKernels& best_products() {
     static const ProductKernels* const best = [] {
-        for (const ProductKernels* kernels : {neon_products(), avx512_products(), avx2_products()}) {
+        for (const ProductKernels* kernels : {neon_products(), amx_products(), avx512_products(), avx2_products()}) {
             if (kernels != nullptr) return kernels;
         }
         return &portable_products();

@@ -80,10 +80,22 @@ struct ProductCall {
     std::int64_t k = 0;
     Weights weights;
     const void* x = nullptr;          // fp32, bf16 or int8, rows of k; int8 beside int4
-    const void* packed = nullptr;     // the same in panels (pack), where `packs` says so
+    const void* packed = nullptr;     // the same in panels, where they are read
     const float* x_scales = nullptr;  // int8: one a row; int4: one a group
     const float* x_sums = nullptr;    // int4: sum of the values of each group, in units of its scale
     float* y = nullptr;               // rows of n
+};
+
+/// Rows of x laid together for kernels that multiply several at once.
+struct Panels {
+    std::int64_t rows = panel_rows;
+    /// Of up to `rows` rows of x; the others are zeros.
+    void (*pack)(const void* x, std::int64_t m, std::int64_t k, DType type, void* packed) = nullptr;
+    bool (*read)(DType type, std::int64_t m, std::int64_t n, std::int64_t k) = nullptr;
+
+    std::int64_t bytes(std::int64_t m, std::int64_t k, DType type) const {
+        return (m + rows - 1) / rows * rows * k * bits(type) / 8;
+    }
 };
 
 struct ProductKernels {
@@ -95,7 +107,7 @@ struct ProductKernels {
     Function bf16;
     Function int8;
     Function int4;
-    bool packs;                // with m > 1 all but fp32 read x in panels
+    Panels panels = {};
     bool tiles = false;        // all but fp32 lies in tiles
     std::int64_t abreast = 0;  // rows, or tiles, that few rows of x read side by side in odd parts; 0: in any parts
 
@@ -123,15 +135,10 @@ const ProductKernels& portable_products();
 const ProductKernels* neon_products();    // null where the processor (or the build) has no bf16 and i8mm
 const ProductKernels* avx2_products();    // likewise for AVX2 with FMA
 const ProductKernels* avx512_products();  // likewise for AVX-512 with VNNI and BF16
+const ProductKernels* amx_products();     // likewise for tile registers beside AVX-512
 const ProductKernels& best_products();
 
 /// All rows of W, shared out over threads.
 void multiply(const ProductCall& call, const ProductKernels& kernels, Threads& threads);
-
-/// Bytes of the panels of x: rows filled up to a multiple of 8.
-std::int64_t packed_bytes(std::int64_t m, std::int64_t k, DType type);
-/// Panel after panel; inside one, 16 bytes of each of its rows after another, pairs of rows interleaved by 8 bytes:
-/// what instructions that multiply 2 x 8 bytes with 8 bytes x 2 read without shuffling.
-void pack(const void* x, std::int64_t m, std::int64_t k, DType type, void* packed);
 
 }  // namespace roofline::bench

@@ -1,0 +1,198 @@
+// The products for x86-64 with tile registers (AMX), where x has several rows. W is the left operand, 16 rows of 64
+// bytes out of plain rows; x the right one, laid so that a tile is a kilobyte after another (pack_for_tiles). Two tiles
+// of W by two of x: four products of 16 x 16 results for four loads. Fewer rows of x, and what no tile takes, go to
+// AVX-512.
+//
+// Up to some hundred rows of x reading W still takes longer than multiplying: what comes 1 KiB on in each row of W is
+// asked for the first time that it is read. After that it is in the second-level cache, until all rows of x have
+// passed.
+#include "roofline/bench/kernels/products.hpp"
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <algorithm>
+#include <cstring>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace roofline::bench {
+namespace amx {
+namespace {
+
+constexpr std::int64_t tile_side = 16;  // rows of a tile, and results beside each other in its lines
+constexpr std::int64_t line = 64;
+constexpr std::int64_t tile_bytes = tile_side * line;
+constexpr std::int64_t rows_at_once = 2 * tile_side;  // of W
+constexpr std::int64_t least_rows = 4;                // of x: fewer are read as fast by AVX-512
+
+struct alignas(64) TileConfig {
+    std::uint8_t palette = 1;
+    std::uint8_t start_row = 0;
+    std::uint8_t reserved[14] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+struct Bf16Tiles {
+    using Sum = float;
+    static float scale(const ProductCall&, std::int64_t, std::int64_t) { return 1.0F; }
+};
+struct Int8Tiles {
+    using Sum = std::int32_t;
+    static float scale(const ProductCall& call, std::int64_t row, std::int64_t column) {
+        return call.weights.row_scales[row] * call.x_scales[column];
+    }
+};
+
+// Tiles 0 to 3 are the results, [rows of W][rows of x], 4 and 5 W, 6 and 7 x.
+#define ROOFLINE_STEP(PRODUCT, BOTH)                           \
+    _tile_loadd(4, w + at, row_bytes);                         \
+    _tile_loadd(6, x + at * tile_side, line);                  \
+    PRODUCT(0, 4, 6);                                          \
+    _tile_loadd(5, w + at + tile_side * row_bytes, row_bytes); \
+    PRODUCT(2, 5, 6);                                          \
+    if constexpr (BOTH) {                                      \
+        _tile_loadd(7, x_too + at * tile_side, line);          \
+        PRODUCT(1, 4, 7);                                      \
+        PRODUCT(3, 5, 7);                                      \
+    }
+#define ROOFLINE_TILES(TILES, FEATURE, PRODUCT)                                                                     \
+    template <bool both>                                                                                            \
+    __attribute__((target("amx-tile," FEATURE))) inline void multiply(TILES, const char* w, std::int64_t row_bytes, \
+                                                                      const char* x, const char* x_too, bool ask,   \
+                                                                      TILES::Sum(&sums)[4][tile_side][tile_side]) { \
+        _tile_zero(0);                                                                                              \
+        _tile_zero(1);                                                                                              \
+        _tile_zero(2);                                                                                              \
+        _tile_zero(3);                                                                                              \
+        for (std::int64_t at = 0; at < row_bytes; at += line) {                                                     \
+            if (ask) {                                                                                              \
+                for (std::int64_t row = 0; row < rows_at_once; ++row)                                               \
+                    __builtin_prefetch(w + at + row * row_bytes + 1024, 0, 2);                                      \
+            }                                                                                                       \
+            ROOFLINE_STEP(PRODUCT, both)                                                                            \
+        }                                                                                                           \
+        _tile_stored(0, sums[0], line);                                                                             \
+        _tile_stored(2, sums[2], line);                                                                             \
+        if constexpr (both) {                                                                                       \
+            _tile_stored(1, sums[1], line);                                                                         \
+            _tile_stored(3, sums[3], line);                                                                         \
+        }                                                                                                           \
+    }
+ROOFLINE_TILES(Bf16Tiles, "amx-bf16", _tile_dpbf16ps)
+ROOFLINE_TILES(Int8Tiles, "amx-int8", _tile_dpbssd)
+#undef ROOFLINE_TILES
+#undef ROOFLINE_STEP
+
+/// `from` is the first row of W that was multiplied; those of others in [from, first) are not ours to write.
+template <class Tiles>
+__attribute__((target("avx512f"))) void save(const ProductCall& call,
+                                             const typename Tiles::Sum (&sums)[4][tile_side][tile_side],
+                                             std::int64_t from, std::int64_t first, std::int64_t last,
+                                             std::int64_t panel) {
+    const std::int64_t end = std::min(last, from + rows_at_once);
+    for (std::int64_t column = panel; column < std::min(call.m, panel + 2 * tile_side); ++column) {
+        const std::int64_t which = (column - panel) / tile_side;
+        for (std::int64_t row = std::max(from, first); row < end; ++row) {
+            const std::int64_t in = row - from;
+            call.y[column * call.n + row] =
+                static_cast<float>(sums[in / tile_side * 2 + which][in % tile_side][(column - panel) % tile_side]) *
+                Tiles::scale(call, row, column);
+        }
+    }
+}
+
+template <class Tiles>
+__attribute__((target("amx-tile"))) void product(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    const TileConfig config;
+    asm volatile("ldtilecfg %0" : : "m"(config));  // the intrinsic of GCC 12 reads eight bytes of it
+    const std::int64_t row_bytes = call.k * bits(call.weights.type) / 8;
+    const auto* weights = static_cast<const char*>(call.weights.values);
+    const auto* packed = static_cast<const char*>(call.packed);
+    constexpr std::int64_t block_bytes = 1 << 20;
+    const std::int64_t block = std::max(rows_at_once, block_bytes / row_bytes / rows_at_once * rows_at_once);
+    alignas(64) typename Tiles::Sum sums[4][tile_side][tile_side];
+    for (std::int64_t begin = first; begin < last; begin += block) {
+        const std::int64_t block_end = std::min(last, begin + block);
+        for (std::int64_t panel = 0; panel < call.m; panel += 2 * tile_side) {
+            const char* x = packed + panel * row_bytes;
+            const char* x_too = x + tile_side * row_bytes;
+            for (std::int64_t row = begin; row < block_end; row += rows_at_once) {
+                const std::int64_t from = std::min(row, call.n - rows_at_once);
+                const char* w = weights + from * row_bytes;
+                if (panel + tile_side < call.m)
+                    multiply<true>(Tiles(), w, row_bytes, x, x_too, panel == 0, sums);
+                else
+                    multiply<false>(Tiles(), w, row_bytes, x, x_too, panel == 0, sums);
+                save<Tiles>(call, sums, from, row, block_end, panel);
+            }
+        }
+    }
+    _tile_release();
+}
+
+/// Panels of 16 rows of x: of 64 bytes of them first four of each row, then the next four.
+void pack_for_tiles(const void* x, std::int64_t m, std::int64_t k, DType type, void* packed) {
+    const std::int64_t row_bytes = k * bits(type) / 8;
+    const auto* from = static_cast<const char*>(x);
+    auto* to = static_cast<char*>(packed);
+    for (std::int64_t at = 0; at < row_bytes; at += 4) {
+        for (std::int64_t row = 0; row < tile_side; ++row, to += 4) {
+            if (row < m)
+                std::memcpy(to, from + row * row_bytes + at, 4);
+            else
+                std::memset(to, 0, 4);
+        }
+    }
+}
+
+bool reads_panels(DType type, std::int64_t m, std::int64_t n, std::int64_t k) {
+    return (type == DType::bf16 || type == DType::int8) && m >= least_rows && n >= rows_at_once &&
+           k * bits(type) / 8 % line == 0;
+}
+
+void product_bf16(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    reads_panels(DType::bf16, call.m, call.n, call.k) ? product<Bf16Tiles>(call, first, last)
+                                                      : avx512_products()->bf16(call, first, last);
+}
+
+void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    reads_panels(DType::int8, call.m, call.n, call.k) ? product<Int8Tiles>(call, first, last)
+                                                      : avx512_products()->int8(call, first, last);
+}
+
+/// The system hands out the tile registers on request only, to the process, before it first touches them.
+bool permitted() {
+    constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr int tile_data = 18;
+    return ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
+
+}  // namespace
+}  // namespace amx
+
+const ProductKernels* amx_products() {
+    static const ProductKernels* const here = []() -> const ProductKernels* {
+        const ProductKernels* vectors = avx512_products();
+        if (vectors == nullptr || !__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-bf16") ||
+            !__builtin_cpu_supports("amx-int8") || !amx::permitted())
+            return nullptr;
+        static const ProductKernels kernels = {
+            .name = "AVX-512 and AMX",
+            .fp32 = vectors->fp32,
+            .bf16 = amx::product_bf16,
+            .int8 = amx::product_int8,
+            .int4 = vectors->int4,
+            .panels = {.rows = amx::tile_side, .pack = amx::pack_for_tiles, .read = amx::reads_panels}};
+        return &kernels;
+    }();
+    return here;
+}
+}  // namespace roofline::bench
+#else
+namespace roofline::bench {
+const ProductKernels* amx_products() {
+    return nullptr;
+}
+}  // namespace roofline::bench
+#endif
