@@ -269,7 +269,7 @@ void Activations::prepare(const float* x, ProductCall& call, const ProductKernel
         call.x = x;
         return;
     }
-    const DType type = weights == DType::bf16 ? DType::bf16 : DType::int8;
+    const DType type = type_of_x(weights);
     narrow_.resize(size(count * bits(type) / 8));
     if (type == DType::bf16) {
         narrow_to_bf16(x, reinterpret_cast<Bf16*>(narrow_.data()), count, threads);
@@ -289,7 +289,7 @@ void Activations::prepare(const float* x, ProductCall& call, const ProductKernel
     const Panels& panels = kernels.panels;
     if (panels.read != nullptr && panels.read(weights, call.m, call.n, call.k)) {
         // Panels begin with a line: what few rows read of them is then half of all lines, not half of each.
-        const std::size_t bytes = size(panels.bytes(call.m, call.k, type));
+        const std::size_t bytes = size(panels.bytes(call.m, call.k, weights));
         std::size_t room = bytes + 64;
         packed_.resize(room);
         void* begin = packed_.data();
@@ -297,7 +297,7 @@ void Activations::prepare(const float* x, ProductCall& call, const ProductKernel
         const std::int64_t row_bytes = call.k * bits(type) / 8;
         threads.ranges((call.m + panels.rows - 1) / panels.rows, 1, [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t row = first * panels.rows; row < std::min(call.m, last * panels.rows); row += panels.rows)
-                panels.pack(narrow_.data() + row * row_bytes, std::min(panels.rows, call.m - row), call.k, type,
+                panels.pack(narrow_.data() + row * row_bytes, std::min(panels.rows, call.m - row), call.k, weights,
                             to + row * row_bytes);
         });
         call.packed = to;

@@ -14,6 +14,7 @@
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <vector>
 
 namespace roofline::bench {
 namespace amx {
@@ -24,6 +25,7 @@ constexpr std::int64_t line = 64;
 constexpr std::int64_t tile_bytes = tile_side * line;
 constexpr std::int64_t rows_at_once = 2 * tile_side;  // of W
 constexpr std::int64_t least_rows = 4;                // of x: fewer are read as fast by AVX-512
+constexpr std::int64_t least_rows_int4 = 8;
 
 struct alignas(64) TileConfig {
     std::uint8_t palette = 1;
@@ -131,24 +133,163 @@ __attribute__((target("amx-tile"))) void product(const ProductCall& call, std::i
     _tile_release();
 }
 
-/// Panels of 16 rows of x: of 64 bytes of them first four of each row, then the next four.
-void pack_for_tiles(const void* x, std::int64_t m, std::int64_t k, DType type, void* packed) {
-    const std::int64_t row_bytes = k * bits(type) / 8;
+/// What is as wide as a tile register's row: 16 numbers of a row of results.
+using Row = float __attribute__((vector_size(64), aligned(64)));
+using UnalignedRow = float __attribute__((vector_size(64), aligned(4)));
+using Integers = std::int32_t __attribute__((vector_size(64), aligned(64)));
+
+/// Scales of x and its sums in these units, [group][column], columns filled up to whole panels.
+struct Int4Columns {
+    std::int64_t panels;
+    std::vector<float> scales;
+    std::vector<float> sums;
+
+    explicit Int4Columns(const ProductCall& call) : panels((call.m + tile_side - 1) / tile_side) {
+        const std::int64_t groups = call.k / int4_group;
+        scales.resize(static_cast<std::size_t>(groups * panels * tile_side));
+        sums.resize(scales.size());
+        for (std::int64_t column = 0; column < call.m; ++column) {
+            for (std::int64_t group = 0; group < groups; ++group) {
+                const auto at = static_cast<std::size_t>(group * panels * tile_side + column);
+                const float scale = call.x_scales[column * groups + group];
+                scales[at] = scale;
+                sums[at] = call.x_sums[column * groups + group] * scale;
+            }
+        }
+    }
+};
+
+/// Scales of rows of W from `from` on, and their zero points in these units, [group][row].
+struct Int4Rows {
+    std::vector<float> scales;
+    std::vector<float> zeros;
+
+    __attribute__((target("avx512f"))) void take(const Weights& weights, std::int64_t from, std::int64_t groups) {
+        scales.resize(static_cast<std::size_t>(rows_at_once * groups));
+        zeros.resize(scales.size());
+        for (std::int64_t row = 0; row < rows_at_once; ++row) {
+            for (std::int64_t group = 0; group < groups; ++group) {
+                const auto at = static_cast<std::size_t>(group * rows_at_once + row);
+                const std::int64_t place = (from + row) * groups + group;
+                scales[at] = weights.group_scale(place);
+                zeros[at] = scales[at] * weights.group_zero(place);
+            }
+        }
+    }
+};
+
+/// int4: a group of 32 rows becomes bytes, twice 64 of each row, low halves and high halves, and is multiplied; then
+/// every result gets the scales of its row and column.
+template <bool both>
+__attribute__((target("avx512f,avx512bw,amx-tile,amx-int8"))) void multiply_int4(
+    const std::uint8_t* w, std::int64_t groups, const char* x, const Int4Rows& rows, const Int4Columns& columns,
+    std::int64_t panel, Row (&totals)[rows_at_once][2]) {
+    using Bytes = std::uint8_t __attribute__((vector_size(64), aligned(64)));
+    using Unaligned = std::uint8_t __attribute__((vector_size(64), aligned(1)));
+    using Words = std::uint16_t __attribute__((vector_size(64), aligned(64)));
+    for (auto& row : totals) row[0] = row[1] = Row{};
+    Bytes halves[2][rows_at_once];
+    Integers sums[2][rows_at_once];  // [column tile][row]
+    const char* x_too = x + tile_side * groups * int4_group;
+    for (std::int64_t group = 0; group < groups; ++group) {
+        for (std::int64_t row = 0; row < rows_at_once; ++row) {
+            const std::uint8_t* from = w + (row * groups + group) * (int4_group / 2);
+            __builtin_prefetch(from + 1024, 0, 2);
+            const Bytes bytes = *reinterpret_cast<const Unaligned*>(from);
+            halves[0][row] = bytes & 15;
+            halves[1][row] = reinterpret_cast<Bytes>(reinterpret_cast<Words>(bytes) >> 4) & 15;
+        }
+        asm volatile("" : : : "memory");  // the tile loads do not say what they read
+        _tile_zero(0);
+        _tile_zero(2);
+        if constexpr (both) {
+            _tile_zero(1);
+            _tile_zero(3);
+        }
+        for (int half = 0; half < 2; ++half) {
+            const std::int64_t at = (group * 2 + half) * tile_bytes;
+            _tile_loadd(4, halves[half], line);
+            _tile_loadd(5, halves[half] + tile_side, line);
+            _tile_loadd(6, x + at, line);
+            _tile_dpbssd(0, 4, 6);
+            _tile_dpbssd(2, 5, 6);
+            if constexpr (both) {
+                _tile_loadd(7, x_too + at, line);
+                _tile_dpbssd(1, 4, 7);
+                _tile_dpbssd(3, 5, 7);
+            }
+        }
+        _tile_stored(0, sums[0], line);
+        _tile_stored(2, sums[0] + tile_side, line);
+        if constexpr (both) {
+            _tile_stored(1, sums[1], line);
+            _tile_stored(3, sums[1] + tile_side, line);
+        }
+        const float* scales = rows.scales.data() + group * rows_at_once;
+        const float* zeros = rows.zeros.data() + group * rows_at_once;
+        for (int which = 0; which < (both ? 2 : 1); ++which) {
+            const std::int64_t at = (group * columns.panels + panel + which) * tile_side;
+            const Row x_scales = *reinterpret_cast<const UnalignedRow*>(columns.scales.data() + at);
+            const Row x_sums = *reinterpret_cast<const UnalignedRow*>(columns.sums.data() + at);
+            for (std::int64_t row = 0; row < rows_at_once; ++row)
+                totals[row][which] +=
+                    __builtin_convertvector(sums[which][row], Row) * (x_scales * scales[row]) - x_sums * zeros[row];
+        }
+    }
+}
+
+__attribute__((target("avx512f,amx-tile"))) void several_rows_int4(const ProductCall& call, std::int64_t first,
+                                                                   std::int64_t last) {
+    const TileConfig config;
+    asm volatile("ldtilecfg %0" : : "m"(config));
+    const std::int64_t groups = call.k / int4_group;
+    const Int4Columns columns(call);
+    const auto* packed = static_cast<const char*>(call.packed);
+    static thread_local Int4Rows rows;
+    Row totals[rows_at_once][2];
+    for (std::int64_t row = first; row < last; row += rows_at_once) {
+        const std::int64_t from = std::min(row, call.n - rows_at_once);
+        const auto* w = static_cast<const std::uint8_t*>(call.weights.values) + from * (call.k / 2);
+        rows.take(call.weights, from, groups);
+        for (std::int64_t panel = 0; panel < columns.panels; panel += 2) {
+            const char* x = packed + panel * tile_side * call.k;
+            if (panel + 1 < columns.panels)
+                multiply_int4<true>(w, groups, x, rows, columns, panel, totals);
+            else
+                multiply_int4<false>(w, groups, x, rows, columns, panel, totals);
+            const std::int64_t end = std::min(last, from + rows_at_once);
+            for (std::int64_t column = panel * tile_side; column < std::min(call.m, (panel + 2) * tile_side);
+                 ++column) {
+                for (std::int64_t i = row; i < end; ++i)
+                    call.y[column * call.n + i] = totals[i - from][column / tile_side - panel][column % tile_side];
+            }
+        }
+    }
+    _tile_release();
+}
+
+/// Panels of 16 rows of x: of 64 bytes of them first four of each row, then the next four. Beside int4 first what meets
+/// low halves of a group's bytes and then what meets high halves.
+void pack_for_tiles(const void* x, std::int64_t m, std::int64_t k, DType weights, void* packed) {
+    const std::int64_t row_bytes = k * bits(type_of_x(weights)) / 8;
     const auto* from = static_cast<const char*>(x);
     auto* to = static_cast<char*>(packed);
     for (std::int64_t at = 0; at < row_bytes; at += 4) {
+        const std::int64_t in = at % int4_group;
+        const std::int64_t place = weights == DType::int4 ? at - in + in % 64 / 16 * 32 + in / 64 * 16 + in % 16 : at;
         for (std::int64_t row = 0; row < tile_side; ++row, to += 4) {
             if (row < m)
-                std::memcpy(to, from + row * row_bytes + at, 4);
+                std::memcpy(to, from + row * row_bytes + place, 4);
             else
                 std::memset(to, 0, 4);
         }
     }
 }
 
-bool reads_panels(DType type, std::int64_t m, std::int64_t n, std::int64_t k) {
-    return (type == DType::bf16 || type == DType::int8) && m >= least_rows && n >= rows_at_once &&
-           k * bits(type) / 8 % line == 0;
+bool reads_panels(DType weights, std::int64_t m, std::int64_t n, std::int64_t k) {
+    if (weights == DType::fp32 || n < rows_at_once) return false;
+    if (weights == DType::int4) return m >= least_rows_int4;
+    return m >= least_rows && k * bits(weights) / 8 % line == 0;
 }
 
 void product_bf16(const ProductCall& call, std::int64_t first, std::int64_t last) {
@@ -159,6 +300,11 @@ void product_bf16(const ProductCall& call, std::int64_t first, std::int64_t last
 void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
     reads_panels(DType::int8, call.m, call.n, call.k) ? product<Int8Tiles>(call, first, last)
                                                       : avx512_products()->int8(call, first, last);
+}
+
+void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    reads_panels(DType::int4, call.m, call.n, call.k) ? several_rows_int4(call, first, last)
+                                                      : avx512_products()->int4(call, first, last);
 }
 
 /// The system hands out the tile registers on request only, to the process, before it first touches them.
@@ -182,7 +328,7 @@ const ProductKernels* amx_products() {
             .fp32 = vectors->fp32,
             .bf16 = amx::product_bf16,
             .int8 = amx::product_int8,
-            .int4 = vectors->int4,
+            .int4 = amx::product_int4,
             .panels = {.rows = amx::tile_side, .pack = amx::pack_for_tiles, .read = amx::reads_panels}};
         return &kernels;
     }();

@@ -68,8 +68,8 @@ void vector_fp32(const ProductCall& call, std::int64_t column, std::int64_t firs
 
 /// 16 bytes of each row after another, pairs of rows interleaved by 8 bytes: what instructions that multiply 2 x 8
 /// bytes with 8 bytes x 2 read without shuffling.
-void pack_pairs(const void* x, std::int64_t m, std::int64_t k, DType type, void* packed) {
-    const std::int64_t row_bytes = k * bits(type) / 8;
+void pack_pairs(const void* x, std::int64_t m, std::int64_t k, DType weights, void* packed) {
+    const std::int64_t row_bytes = k * bits(type_of_x(weights)) / 8;
     const auto* from = static_cast<const char*>(x);
     auto* to = static_cast<char*>(packed);
     for (std::int64_t at = 0; at < row_bytes; at += 16) {

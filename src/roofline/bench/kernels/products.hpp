@@ -86,15 +86,20 @@ struct ProductCall {
     float* y = nullptr;               // rows of n
 };
 
+/// The type of x beside weights of some type.
+constexpr DType type_of_x(DType weights) {
+    return weights == DType::fp32 || weights == DType::bf16 ? weights : DType::int8;
+}
+
 /// Rows of x laid together for kernels that multiply several at once.
 struct Panels {
     std::int64_t rows = panel_rows;
     /// Of up to `rows` rows of x; the others are zeros.
-    void (*pack)(const void* x, std::int64_t m, std::int64_t k, DType type, void* packed) = nullptr;
-    bool (*read)(DType type, std::int64_t m, std::int64_t n, std::int64_t k) = nullptr;
+    void (*pack)(const void* x, std::int64_t m, std::int64_t k, DType weights, void* packed) = nullptr;
+    bool (*read)(DType weights, std::int64_t m, std::int64_t n, std::int64_t k) = nullptr;
 
-    std::int64_t bytes(std::int64_t m, std::int64_t k, DType type) const {
-        return (m + rows - 1) / rows * rows * k * bits(type) / 8;
+    std::int64_t bytes(std::int64_t m, std::int64_t k, DType weights) const {
+        return (m + rows - 1) / rows * rows * k * bits(type_of_x(weights)) / 8;
     }
 };
 
