@@ -323,13 +323,15 @@ const ProductKernels* amx_products() {
         if (vectors == nullptr || !__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-bf16") ||
             !__builtin_cpu_supports("amx-int8") || !amx::permitted())
             return nullptr;
-        static const ProductKernels kernels = {
-            .name = "AVX-512 and AMX",
-            .fp32 = vectors->fp32,
-            .bf16 = amx::product_bf16,
-            .int8 = amx::product_int8,
-            .int4 = amx::product_int4,
-            .panels = {.rows = amx::tile_side, .pack = amx::pack_for_tiles, .read = amx::reads_panels}};
+        static const ProductKernels kernels = {.name = "AVX-512 and AMX",
+                                               .fp32 = vectors->fp32,
+                                               .bf16 = amx::product_bf16,
+                                               .int8 = amx::product_int8,
+                                               .int4 = amx::product_int4,
+                                               .panels = {.rows = amx::tile_side,
+                                                          .rows_of_w = amx::rows_at_once,
+                                                          .pack = amx::pack_for_tiles,
+                                                          .read = amx::reads_panels}};
         return &kernels;
     }();
     return here;

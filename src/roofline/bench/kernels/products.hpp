@@ -94,6 +94,7 @@ constexpr DType type_of_x(DType weights) {
 /// Rows of x laid together for kernels that multiply several at once.
 struct Panels {
     std::int64_t rows = panel_rows;
+    std::int64_t rows_of_w = 8;  // that meet a panel at once
     /// Of up to `rows` rows of x; the others are zeros.
     void (*pack)(const void* x, std::int64_t m, std::int64_t k, DType weights, void* packed) = nullptr;
     bool (*read)(DType weights, std::int64_t m, std::int64_t n, std::int64_t k) = nullptr;
