@@ -9,7 +9,7 @@
 //               in its high half; w = (q - zero) * scale, with a bf16 scale and a 4-bit zero point for each group.
 //               x is rounded to int8 with a scale for each group too, as llama.cpp does it
 // The same bytes in tiles of four rows (the last filled up with zeros):
-//   bf16, int8  [n / 4][k in 16 bytes][pair of rows][its 8 bytes][row]: 8 bytes of two rows beside each other
+//   bf16, int8  [n / 4][16 bytes of a row][2 pairs of rows][first or second 8 bytes][2 rows][8 bytes]
 //   int4          values  [n / 4][k / 32][4][4 rows][4 of the run's 16]
 //                 scales  [n / 4][k / 128][4 rows]
 //                 zeros   [n / 4][pair of groups][4 rows], the even group in the low half
