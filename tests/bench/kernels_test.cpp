@@ -189,7 +189,8 @@ Task attention(std::int64_t batch, std::int64_t tokens, std::int64_t context, DT
 
 std::vector<const AttentionKernels*> all_attention() {
     std::vector<const AttentionKernels*> all = {&portable_attention()};
-    for (const AttentionKernels* more : {neon_attention(), avx2_attention(), avx512_attention()}) {
+    for (const AttentionKernels* more :
+         {neon_attention(), neon_pairs_attention(), avx2_attention(), avx512_attention()}) {
         if (more != nullptr) all.push_back(more);
     }
     return all;
@@ -302,19 +303,25 @@ TEST(Attention, ScoresMayLieFurtherApartThanWeightsCan) {
 }
 
 TEST(Attention, TilesHoldEveryElementOfWholeTilesOfPositionsOnce) {
-    for (const auto place : {key_place, value_place}) {
-        std::vector<int> times(128 * 32, 0);
-        for (std::int64_t position = 0; position < 128; ++position) {
-            for (std::int64_t i = 0; i < 32; ++i)
-                ++times[static_cast<std::size_t>(place(KvLayout::tiles, position, i, 32))];
+    for (const KvLayout layout : {KvLayout::tiles, KvLayout::pairs}) {
+        for (const auto place : {key_place, value_place}) {
+            std::vector<int> times(128 * 32, 0);
+            for (std::int64_t position = 0; position < 128; ++position) {
+                for (std::int64_t i = 0; i < 32; ++i) ++times[static_cast<std::size_t>(place(layout, position, i, 32))];
+            }
+            EXPECT_EQ(times, std::vector<int>(times.size(), 1));
         }
-        EXPECT_EQ(times, std::vector<int>(times.size(), 1));
     }
     // Position 75 is the 12th of its 16, the last of its four: 64 x 32 + 13 / 4 x 64 + the third four's second pair (5)
     // x 8 + the second of that pair x 4 + 1.
     EXPECT_EQ(key_place(KvLayout::tiles, 75, 13, 32), 64 * 32 + 3 * 64 + 5 * 8 + 4 + 1);
     // The 12th of its 64: strip 1 of 16 columns begins 16 x 64 on, 11 / 4 = 2 fours of 64, column 4 x 4, position 3.
     EXPECT_EQ(value_place(KvLayout::tiles, 75, 20, 32), 64 * 32 + (16 + 2) * 64 + 4 * 4 + 3);
+    // In pairs: line 13 / 2 of its 16, the 12th of them, the odd one; strip 1 of 32 lines, line 11 / 2, column 4, the
+    // odd position.
+    EXPECT_EQ(key_place(KvLayout::pairs, 75, 13, 32), 64 * 32 + 6 * 32 + 11 * 2 + 1);
+    EXPECT_EQ(value_place(KvLayout::pairs, 75, 20, 32), 64 * 32 + (32 + 5) * 32 + 4 * 2 + 1);
+    EXPECT_EQ(kv_room(KvLayout::pairs, 65), 128);
     EXPECT_EQ(kv_room(KvLayout::tiles, 65), 128);
     EXPECT_EQ(kv_room(KvLayout::rows, 65), 65);
 }

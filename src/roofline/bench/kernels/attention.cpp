@@ -161,7 +161,8 @@ void attend(const AttentionCall& call, const AttentionKernels& kernels, Threads&
 
 const AttentionKernels& best_attention() {
     static const AttentionKernels* const best = [] {
-        for (const AttentionKernels* kernels : {neon_attention(), avx512_attention(), avx2_attention()}) {
+        for (const AttentionKernels* kernels :
+             {neon_attention(), neon_pairs_attention(), avx512_attention(), avx2_attention()}) {
             if (kernels != nullptr) return kernels;
         }
         return &portable_attention();

@@ -19,8 +19,14 @@ namespace roofline::bench {
 ///   and nothing is skipped. Keys as [position / 16][i / 4][8 pairs of positions][2 positions][4], positions 0 and 2, 1
 ///   and 3 of every four being a pair; values, T positions to a tile, as [position / T][i / 16][position % T / 4][16][4
 ///   positions]. Heads have room for whole 64s of positions, and what lies beyond the last one is a number.
-enum class KvLayout { rows, tiles };
+/// pairs: two numbers of 16 of them to a line, for kernels that widen what they load. Keys as [position / 16][i / 2][16
+///   positions][2], values as [position / 64][i / 16][position % 64 / 2][16][2 positions]; room as for tiles.
+enum class KvLayout { rows, tiles, pairs };
 
+/// Numbers of a key (or positions of a column of values) that lie together, where they are not rows.
+inline std::int64_t together(KvLayout layout) {
+    return layout == KvLayout::tiles ? 4 : 2;
+}
 /// A tile of keys or values is 8 KiB, where it can be: in turns of so much memory gives most.
 inline std::int64_t positions_of_tile(std::int64_t head_dim) {
     return head_dim <= 64 ? 64 : head_dim <= 128 ? 32 : 16;
@@ -28,11 +34,16 @@ inline std::int64_t positions_of_tile(std::int64_t head_dim) {
 inline std::int64_t key_place(KvLayout layout, std::int64_t position, std::int64_t i, std::int64_t head_dim) {
     if (layout == KvLayout::rows) return position * head_dim + i;
     const std::int64_t inside = position % 16;
+    if (layout == KvLayout::pairs) return (position - inside) * head_dim + i / 2 * 32 + inside * 2 + i % 2;
     const std::int64_t pair = inside / 4 * 2 + inside % 2;
     return (position - inside) * head_dim + i / 4 * 64 + pair * 8 + inside / 2 % 2 * 4 + i % 4;
 }
 inline std::int64_t value_place(KvLayout layout, std::int64_t position, std::int64_t i, std::int64_t head_dim) {
     if (layout == KvLayout::rows) return position * head_dim + i;
+    if (layout == KvLayout::pairs) {
+        const std::int64_t in = position % 64;
+        return (position - in) * head_dim + (i / 16 * 32 + in / 2) * 32 + i % 16 * 2 + in % 2;
+    }
     const std::int64_t tile = positions_of_tile(head_dim);
     const std::int64_t inside = position % tile;
     return (position - inside) * head_dim + (i / 16 * (tile / 4) + inside / 4) * 64 + i % 16 * 4 + inside % 4;
@@ -79,7 +90,8 @@ struct AttentionKernels {
 };
 
 const AttentionKernels& portable_attention();
-const AttentionKernels* neon_attention();
+const AttentionKernels* neon_attention();        // null where the processor (or the build) has no bf16
+const AttentionKernels* neon_pairs_attention();  // likewise for AArch64
 const AttentionKernels* avx2_attention();
 const AttentionKernels* avx512_attention();
 const AttentionKernels& best_attention();

@@ -205,10 +205,10 @@ void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity,
                         if (layout == KvLayout::rows)
                             write_runs(source, d, d, 1, [&](std::int64_t) { return to + position * d; });
                         else if (value)
-                            write_runs(source, d, 16, 4,
+                            write_runs(source, d, 16, together(layout),
                                        [&](std::int64_t i) { return to + value_place(layout, position, i, d); });
                         else
-                            write_runs(source, d, 4, 1,
+                            write_runs(source, d, together(layout), 1,
                                        [&](std::int64_t i) { return to + key_place(layout, position, i, d); });
                     } else {
                         std::memcpy(static_cast<float*>(target) + base + position * d, source,
