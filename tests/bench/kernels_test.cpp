@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -24,7 +26,8 @@ std::unique_ptr<Threads> team(int count = 3) {
 
 std::vector<const ProductKernels*> all_products() {
     std::vector<const ProductKernels*> kernels = {&portable_products()};
-    for (const ProductKernels* more : {neon_products(), avx2_products(), avx512_products(), amx_products()}) {
+    for (const ProductKernels* more :
+         {neon_products(), neon_dot_products(), avx2_products(), avx512_products(), amx_products()}) {
         if (more != nullptr) kernels.push_back(more);
     }
     return kernels;
@@ -73,7 +76,7 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                 ASSERT_TRUE(operands);
                 Activations activations;
                 if (kernels->in_tiles(type)) {
-                    auto tiles = operands->weights[0].in_tiles(*threads);
+                    auto tiles = operands->weights[0].in_tiles(kernels->tiles, *threads);
                     ASSERT_TRUE(tiles);
                     operands->weights[0] = std::move(*tiles);
                 }
@@ -98,7 +101,7 @@ TEST(Products, NumbersForWholeBytesAreWithinHalfAUnit) {
     std::vector<std::int8_t> y(x.size());
     std::array<float, 2> scales = {};
     std::array<float, 2> sums = {};
-    narrow_for_whole_bytes(x.data(), y.data(), scales.data(), sums.data(), 256, *threads);
+    narrow_for_whole_bytes(x.data(), y.data(), scales.data(), sums.data(), 256, 0, *threads);
     // A byte l + 16 h meets L and H as (16 l) L + (l + 16 h) H: l is multiplied by 16 L + H and h by 16 H.
     std::array<double, 2> all = {};
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -109,6 +112,12 @@ TEST(Products, NumbersForWholeBytesAreWithinHalfAUnit) {
     }
     EXPECT_EQ(all[0], sums[0]);
     EXPECT_EQ(all[1], sums[1]);
+    // The same as bytes that begin at zero.
+    std::vector<std::int8_t> larger(x.size());
+    std::array<float, 2> same = {};
+    narrow_for_whole_bytes(x.data(), larger.data(), scales.data(), same.data(), 256, 128, *threads);
+    EXPECT_EQ(same, sums);
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(static_cast<std::uint8_t>(larger[i]), y[i] + 128) << i;
     EXPECT_FLOAT_EQ(scales[0], 2.0F / 119.0F / 16.0F);
 }
 
@@ -133,23 +142,53 @@ TEST(Products, PlacesThatReadSideBySideDoNotCrowdInOnePartOfACache) {
 TEST(Products, TilesHoldTheSameWeights) {
     const auto threads = team(2);
     // A tile that is not full; an even and an odd number of groups; every type.
-    for (const auto& [k, type] :
-         {std::pair{256, DType::int4}, {384, DType::int4}, {48, DType::bf16}, {48, DType::int8}}) {
+    for (const auto& [tiling, k, type] : {std::tuple{Tiles::eights, 256, DType::int4},
+                                          {Tiles::fours, 384, DType::int4},
+                                          {Tiles::eights, 48, DType::bf16},
+                                          {Tiles::eights, 48, DType::int8},
+                                          {Tiles::fours, 48, DType::fp32},
+                                          {Tiles::fours, 48, DType::bf16},
+                                          {Tiles::fours, 48, DType::int8}}) {
         const auto rows = WeightMatrix::random(7, k, type, 3, *threads);
         ASSERT_TRUE(rows);
-        const auto tiles = rows->in_tiles(*threads);
+        const auto tiles = rows->in_tiles(tiling, *threads);
         ASSERT_TRUE(tiles);
         for (std::int64_t row = 0; row < 7; ++row) {
             for (std::int64_t column = 0; column < k; ++column)
                 EXPECT_EQ(tiles->at(row, column), rows->at(row, column)) << row << " " << column;
         }
     }
+    // Byte 21 of row 6 in rows of 48: of the second tile (192 on) the second 16 bytes' third pair (6 and 7, the second
+    // pair: 32), the first eight (0), row 6 of 6 and 7 (0), byte 5; by fours line 5 of 16 bytes, the third row, byte 1.
+    EXPECT_EQ(tile_place(Tiles::eights, 6, 21, 48), 192 + 64 + 32 + 0 + 0 + 5);
+    EXPECT_EQ(tile_place(Tiles::fours, 6, 21, 48), 192 + 5 * 16 + 2 * 4 + 1);
     // Row 6 is the third of the second tile; column 70 lies in run 2, the second four of its sixteen; a tile has 4 x
     // 384 / 2 bytes and a line, 4 x 3 scales and, three groups being two pairs, 4 x 2 bytes of zero points.
     const Int4Tiles lie(384);
     EXPECT_EQ(lie.value_place(6, 70), 768 + 64 + 2 * 64 + 16 + 2 * 4 + 2);
     EXPECT_EQ(lie.scale_place(6, 2), 12 + 2 * 4 + 2);
     EXPECT_EQ(lie.zero_place(6, 2), 8 + 4 + 2);
+}
+
+TEST(Products, Int4ByFoursKnowsWhatUnsignedActivationsAreOffBy) {
+    const auto threads = team(1);
+    const auto rows = WeightMatrix::random(6, 256, DType::int4, 5, *threads);
+    ASSERT_TRUE(rows);
+    const auto tiles = rows->in_tiles(Tiles::fours, *threads);
+    ASSERT_TRUE(tiles);
+    // A byte l + 16 h meets two numbers that are larger by 128 as (16 l) L + (l + 16 h) H: 128 x (17 l + 16 h) too
+    // much.
+    const auto* bytes = static_cast<const std::uint8_t*>(rows->view().values);
+    for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t group = 0; group < 2; ++group) {
+            int sum = 0;
+            for (std::int64_t i = 0; i < 64; ++i) {
+                const int byte = bytes[row * 128 + group * 64 + i];
+                sum += 17 * (byte % 16) + 16 * (byte / 16);
+            }
+            EXPECT_EQ(tiles->view().group_sums[Int4Tiles(256).scale_place(row, group)], -sum) << row << " " << group;
+        }
+    }
 }
 
 TEST(Products, ARowThatWasNeverWrittenIsFound) {

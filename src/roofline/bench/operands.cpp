@@ -162,7 +162,7 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, DType 
     return matrix;
 }
 
-Result<WeightMatrix> WeightMatrix::in_tiles(Threads& threads) const {
+Result<WeightMatrix> WeightMatrix::in_tiles(Tiles tiles, Threads& threads) const {
     const std::int64_t again = bytes(n_, k_, view_.type);
     const std::int64_t free = free_memory();
     if (again > free / 10 * 9) {
@@ -171,13 +171,15 @@ Result<WeightMatrix> WeightMatrix::in_tiles(Threads& threads) const {
                                 static_cast<double>(again) / 1e9, static_cast<double>(free) / 1e9),
                     true});
     }
-    return view_.type == DType::int4 ? int4_in_tiles(threads) : bytes_in_tiles(threads);
+    auto laid = view_.type == DType::int4 ? int4_in_tiles(tiles, threads) : bytes_in_tiles(tiles, threads);
+    if (laid) laid->view_.tiles = tiles;
+    return laid;
 }
 
-Result<WeightMatrix> WeightMatrix::bytes_in_tiles(Threads& threads) const {
+Result<WeightMatrix> WeightMatrix::bytes_in_tiles(Tiles tiles, Threads& threads) const {
     const std::int64_t row_bytes = k_ * bits(view_.type) / 8;
-    const std::int64_t tiles = (n_ + tile_rows - 1) / tile_rows;
-    const std::int64_t scales_at = aligned(tiles * tile_rows * row_bytes);
+    const std::int64_t count = (n_ + tile_rows - 1) / tile_rows;
+    const std::int64_t scales_at = aligned(count * tile_rows * row_bytes);
     auto memory = Memory::reserve(scales_at + (view_.row_scales != nullptr ? n_ * 4 : 0));
     if (!memory) return std::unexpected(memory.error());
     WeightMatrix matrix;
@@ -186,15 +188,14 @@ Result<WeightMatrix> WeightMatrix::bytes_in_tiles(Threads& threads) const {
     matrix.memory_ = std::move(*memory);
     std::byte* values = matrix.memory_.data();
     const auto* from = static_cast<const std::byte*>(view_.values);
-    threads.ranges(tiles, 16, [&](std::int64_t first, std::int64_t last) {
+    threads.ranges(count, 16, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t row = first * tile_rows; row < std::min(n_, last * tile_rows); ++row) {
-            for (std::int64_t at = 0; at < row_bytes; at += 8)
-                std::memcpy(values + tile_place(row, at, row_bytes), from + row * row_bytes + at, 8);
+            for (std::int64_t at = 0; at < row_bytes; at += 4)  // is together by eights too
+                std::memcpy(values + tile_place(tiles, row, at, row_bytes), from + row * row_bytes + at, 4);
         }
     });
     matrix.view_ = view_;
     matrix.view_.values = values;
-    matrix.view_.tiles = true;
     if (view_.row_scales != nullptr) {
         auto* scales = reinterpret_cast<float*>(values + scales_at);
         std::copy_n(view_.row_scales, n_, scales);
@@ -203,12 +204,13 @@ Result<WeightMatrix> WeightMatrix::bytes_in_tiles(Threads& threads) const {
     return matrix;
 }
 
-Result<WeightMatrix> WeightMatrix::int4_in_tiles(Threads& threads) const {
+Result<WeightMatrix> WeightMatrix::int4_in_tiles(Tiles tiles, Threads& threads) const {
     const Int4Tiles lie(k_);
-    const std::int64_t tiles = (n_ + tile_rows - 1) / tile_rows;
-    const std::int64_t scales_at = aligned(tiles * lie.values);
-    const std::int64_t zeros_at = scales_at + aligned(tiles * lie.scales * 2);
-    auto memory = Memory::reserve(zeros_at + tiles * lie.zeros);
+    const std::int64_t count = (n_ + tile_rows - 1) / tile_rows;
+    const std::int64_t scales_at = aligned(count * lie.values);
+    const std::int64_t zeros_at = scales_at + aligned(count * lie.scales * 2);
+    const std::int64_t sums_at = zeros_at + aligned(count * lie.zeros);
+    auto memory = Memory::reserve(sums_at + (tiles == Tiles::fours ? count * lie.scales * 2 : 0));
     if (!memory) return std::unexpected(memory.error());
     WeightMatrix matrix;
     matrix.n_ = n_;
@@ -217,9 +219,10 @@ Result<WeightMatrix> WeightMatrix::int4_in_tiles(Threads& threads) const {
     auto* values = reinterpret_cast<std::uint8_t*>(matrix.memory_.data());
     auto* scales = reinterpret_cast<Bf16*>(values + scales_at);
     std::uint8_t* zeros = values + zeros_at;
+    auto* sums = tiles == Tiles::fours ? reinterpret_cast<std::int16_t*>(values + sums_at) : nullptr;
     const auto* from = static_cast<const std::uint8_t*>(view_.values);
     const std::int64_t groups = k_ / int4_group;
-    threads.ranges(tiles, 16, [&](std::int64_t first, std::int64_t last) {
+    threads.ranges(count, 16, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t row = first * tile_rows; row < std::min(n_, last * tile_rows); ++row) {
             for (std::int64_t column = 0; column < k_; column += column % 16 == 15 ? 17 : 1)
                 values[lie.value_place(row, column)] = from[row * k_ / 2 + column / 32 * 16 + column % 16];
@@ -229,17 +232,23 @@ Result<WeightMatrix> WeightMatrix::int4_in_tiles(Threads& threads) const {
                 const int zero = (view_.group_zeros[place / 2] >> (place % 2 * 4)) & 15;
                 std::uint8_t& both = zeros[lie.zero_place(row, group)];
                 both = static_cast<std::uint8_t>(group % 2 == 0 ? zero : both | zero << 4);
+                if (sums == nullptr) continue;
+                int sum = 0;  // of 64 bytes, 31,680 at the most
+                for (int i = 0; i < 64; ++i) sum += from[place * 64 + i] + 16 * (from[place * 64 + i] & 15);
+                sums[lie.scale_place(row, group)] = static_cast<std::int16_t>(-sum);
             }
         }
     });
-    matrix.view_ = {.type = DType::int4, .values = values, .group_scales = scales, .group_zeros = zeros, .tiles = true};
+    matrix.view_ = {
+        .type = DType::int4, .values = values, .group_scales = scales, .group_zeros = zeros, .group_sums = sums};
     return matrix;
 }
 
 double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
     const std::int64_t width = bits(view_.type) / 8;
-    const std::int64_t place =
-        view_.tiles && width > 0 ? tile_place(row, column * width, k_ * width) / width : row * k_ + column;
+    const std::int64_t place = view_.in_tiles() && width > 0
+                                   ? tile_place(view_.tiles, row, column * width, k_ * width) / width
+                                   : row * k_ + column;
     switch (view_.type) {
         case DType::fp32:
             return static_cast<const float*>(view_.values)[place];
@@ -251,12 +260,12 @@ double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
             const auto* bytes = static_cast<const std::uint8_t*>(view_.values);
             const Int4Tiles lie(k_);
             const std::uint8_t both =
-                bytes[view_.tiles ? lie.value_place(row, column) : row * k_ / 2 + column / 32 * 16 + column % 16];
+                bytes[view_.in_tiles() ? lie.value_place(row, column) : row * k_ / 2 + column / 32 * 16 + column % 16];
             const int q = column % 32 < 16 ? both & 15 : both >> 4;
             const std::int64_t group = column / int4_group;
             const std::int64_t in_row = row * (k_ / int4_group) + group;
-            const std::int64_t scale = view_.tiles ? lie.scale_place(row, group) : in_row;
-            const std::int64_t zero = view_.tiles ? 2 * lie.zero_place(row, group) + group % 2 : in_row;
+            const std::int64_t scale = view_.in_tiles() ? lie.scale_place(row, group) : in_row;
+            const std::int64_t zero = view_.in_tiles() ? 2 * lie.zero_place(row, group) + group % 2 : in_row;
             return (static_cast<double>(q) - view_.group_zero(zero)) * view_.group_scale(scale);
         }
     }
@@ -265,39 +274,37 @@ double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
 void Activations::prepare(const float* x, ProductCall& call, const ProductKernels& kernels, Threads& threads) {
     const std::int64_t count = call.m * call.k;
     const DType weights = call.weights.type;
-    if (weights == DType::fp32) {
-        call.x = x;
-        return;
-    }
-    const DType type = type_of_x(weights);
-    narrow_.resize(size(count * bits(type) / 8));
+    const DType type = kernels.type_of_x(weights);
+    narrow_.resize(size(type == DType::fp32 ? 0 : count * bits(type) / 8));
+    call.x = type == DType::fp32 ? static_cast<const void*>(x) : narrow_.data();
     if (type == DType::bf16) {
         narrow_to_bf16(x, reinterpret_cast<Bf16*>(narrow_.data()), count, threads);
-    } else {
+    } else if (type == DType::int8) {
         const std::int64_t run = weights == DType::int4 ? int4_group : call.k;
         scales_.resize(size(count / run));
         sums_.resize(size(count / run));
         auto* narrow = reinterpret_cast<std::int8_t*>(narrow_.data());
-        if (kernels.reads_whole_bytes(weights))
-            narrow_for_whole_bytes(x, narrow, scales_.data(), sums_.data(), count, threads);
+        if (weights == DType::int4 && kernels.whole_bytes != WholeBytes::no)
+            narrow_for_whole_bytes(x, narrow, scales_.data(), sums_.data(), count,
+                                   kernels.whole_bytes == WholeBytes::of_unsigned_x ? 128 : 0, threads);
         else
             narrow_to_int8(x, narrow, scales_.data(), sums_.data(), count, run, threads);
         call.x_scales = scales_.data();
         call.x_sums = sums_.data();
     }
-    call.x = narrow_.data();
     const Panels& panels = kernels.panels;
     if (panels.read != nullptr && panels.read(weights, call.m, call.n, call.k)) {
         // Panels begin with a line: what few rows read of them is then half of all lines, not half of each.
-        const std::size_t bytes = size(panels.bytes(call.m, call.k, weights));
+        const std::int64_t row_bytes = call.k * bits(type) / 8;
+        const std::size_t bytes = size(panels.bytes(call.m, row_bytes));
         std::size_t room = bytes + 64;
         packed_.resize(room);
         void* begin = packed_.data();
         auto* to = static_cast<std::byte*>(std::align(64, bytes, begin, room));
-        const std::int64_t row_bytes = call.k * bits(type) / 8;
+        const auto* from = static_cast<const std::byte*>(call.x);
         threads.ranges((call.m + panels.rows - 1) / panels.rows, 1, [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t row = first * panels.rows; row < std::min(call.m, last * panels.rows); row += panels.rows)
-                panels.pack(narrow_.data() + row * row_bytes, std::min(panels.rows, call.m - row), call.k, weights,
+                panels.pack(from + row * row_bytes, std::min(panels.rows, call.m - row), row_bytes, weights,
                             to + row * row_bytes);
         });
         call.packed = to;

@@ -42,16 +42,16 @@ class WeightMatrix {
   public:
     static Result<WeightMatrix> random(std::int64_t n, std::int64_t k, DType type, std::uint64_t seed,
                                        Threads& threads);
-    /// The same weights in tiles (products.hpp); not fp32.
-    Result<WeightMatrix> in_tiles(Threads& threads) const;
+    /// The same weights in tiles (products.hpp).
+    Result<WeightMatrix> in_tiles(Tiles tiles, Threads& threads) const;
     Weights view() const { return view_; }
     static std::int64_t bytes(std::int64_t n, std::int64_t k, DType type);
     /// As fp64, whatever the type.
     double at(std::int64_t row, std::int64_t column) const;
 
   private:
-    Result<WeightMatrix> bytes_in_tiles(Threads& threads) const;
-    Result<WeightMatrix> int4_in_tiles(Threads& threads) const;
+    Result<WeightMatrix> bytes_in_tiles(Tiles tiles, Threads& threads) const;
+    Result<WeightMatrix> int4_in_tiles(Tiles tiles, Threads& threads) const;
 
     std::int64_t n_ = 0;
     std::int64_t k_ = 0;

@@ -43,7 +43,7 @@ class Model final : public CpuModel {
         std::uint64_t seed = 1ULL << 44U;
         const auto matrix = [&](WeightMatrix& target, std::int64_t n, std::int64_t k, DType type) -> Result<void> {
             auto made = WeightMatrix::random(n, k, type, seed += 1ULL << 36U, threads_);
-            if (made && best_products().in_tiles(type)) made = made->in_tiles(threads_);
+            if (made && best_products().in_tiles(type)) made = made->in_tiles(best_products().tiles, threads_);
             if (!made) return std::unexpected(made.error());
             target = std::move(*made);
             return {};

@@ -26,7 +26,7 @@ class OwnKernel final : public Kernel {
         const Task& task = operands_.task;
         if (task.kind == TaskKind::product && products_.in_tiles(task.weights)) {
             for (const WeightMatrix& matrix : operands_.weights) {
-                auto laid = matrix.in_tiles(threads_);
+                auto laid = matrix.in_tiles(products_.tiles, threads_);
                 if (!laid) return std::unexpected(laid.error());
                 weights_.push_back(std::move(*laid));
             }

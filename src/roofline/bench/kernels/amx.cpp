@@ -270,8 +270,7 @@ __attribute__((target("avx512f,amx-tile"))) void several_rows_int4(const Product
 
 /// Panels of 16 rows of x: of 64 bytes of them first four of each row, then the next four. Beside int4 first what meets
 /// low halves of a group's bytes and then what meets high halves.
-void pack_for_tiles(const void* x, std::int64_t m, std::int64_t k, DType weights, void* packed) {
-    const std::int64_t row_bytes = k * bits(type_of_x(weights)) / 8;
+void pack_for_tiles(const void* x, std::int64_t m, std::int64_t row_bytes, DType weights, void* packed) {
     const auto* from = static_cast<const char*>(x);
     auto* to = static_cast<char*>(packed);
     for (std::int64_t at = 0; at < row_bytes; at += 4) {

@@ -68,8 +68,7 @@ void vector_fp32(const ProductCall& call, std::int64_t column, std::int64_t firs
 
 /// 16 bytes of each row after another, pairs of rows interleaved by 8 bytes: what instructions that multiply 2 x 8
 /// bytes with 8 bytes x 2 read without shuffling.
-void pack_pairs(const void* x, std::int64_t m, std::int64_t k, DType weights, void* packed) {
-    const std::int64_t row_bytes = k * bits(type_of_x(weights)) / 8;
+void pack_pairs(const void* x, std::int64_t m, std::int64_t row_bytes, DType, void* packed) {
     const auto* from = static_cast<const char*>(x);
     auto* to = static_cast<char*>(packed);
     for (std::int64_t at = 0; at < row_bytes; at += 16) {
@@ -110,8 +109,9 @@ const ProductKernels* neon_products() {
                                                .int8 = neon::product_int8,
                                                .int4 = neon::product_int4,
                                                .panels = {.pack = neon::pack_pairs, .read = neon::reads_panels},
-                                               .tiles = true,
-                                               .abreast = 4};
+                                               .tiles = Tiles::eights,
+                                               .abreast = 4,
+                                               .whole_bytes = WholeBytes::of_signed_x};
     const bool here = (::getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0 && (::getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
     return here ? &kernels : nullptr;
 }

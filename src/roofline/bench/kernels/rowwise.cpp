@@ -279,7 +279,7 @@ void narrow_to_int8(const float* x, std::int8_t* y, float* scales, float* sums, 
     });
 }
 
-void narrow_for_whole_bytes(const float* x, std::int8_t* y, float* scales, float* sums, std::int64_t count,
+void narrow_for_whole_bytes(const float* x, std::int8_t* y, float* scales, float* sums, std::int64_t count, int offset,
                             Threads& threads) {
     constexpr std::int64_t group = 128;
     constexpr float most = 119.0F;  // L may be larger by a sixteenth of it and a half: 126.9
@@ -297,8 +297,8 @@ void narrow_for_whole_bytes(const float* x, std::int8_t* y, float* scales, float
                 for (std::int64_t i = 0; i < 16; ++i)
                     low[i] = nearest(from[run + i] * inverse - static_cast<float>(high[i]) * 0.0625F);
                 for (std::int64_t i = 0; i < 16; ++i) sum += 16 * low[i] + 17 * high[i];  // 16 (x_l + x_h)
-                for (std::int64_t i = 0; i < 16; ++i) to[run + i] = static_cast<std::int8_t>(low[i]);
-                for (std::int64_t i = 0; i < 16; ++i) to[run + 16 + i] = static_cast<std::int8_t>(high[i]);
+                for (std::int64_t i = 0; i < 16; ++i) to[run + i] = static_cast<std::int8_t>(low[i] + offset);
+                for (std::int64_t i = 0; i < 16; ++i) to[run + 16 + i] = static_cast<std::int8_t>(high[i] + offset);
             }
             scales[part] = largest / most / 16.0F;
             sums[part] = static_cast<float>(sum);

@@ -54,8 +54,8 @@ void narrow_to_int8(const float* x, std::int8_t* y, float* scales, float* sums, 
 /// weights l + 16 h of two places; with x_h rounded to H and x_l to L + H / 16,
 ///   16 (l x_l + h x_h) = (16 l) L + (l + 16 h) H,
 /// so no weight has to be taken out of its byte, and x_l is off by half a unit at most, as when rounded by itself. Runs
-/// of 16 L, then 16 H; scales and sums are of sixteenths.
-void narrow_for_whole_bytes(const float* x, std::int8_t* y, float* scales, float* sums, std::int64_t count,
+/// of 16 L, then 16 H; scales and sums are of sixteenths. All of y is larger by `offset`.
+void narrow_for_whole_bytes(const float* x, std::int8_t* y, float* scales, float* sums, std::int64_t count, int offset,
                             Threads& threads);
 
 }  // namespace roofline::bench
