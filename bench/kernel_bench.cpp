@@ -1,11 +1,13 @@
-// Our own decode kernels against a loop that reads as many bytes, in turns, on one thread and on all: counters `kernel`
-// and `reading` (GB/s, each the median of many short calls on weights or a cache that are cold), `ratio`, and `best`,
-// the ratio of the fastest calls. Calls in turns meet the same moods of the machine, so the ratio can be had where it
-// is not quiet.
+// Our own decode kernels against loops that read as many bytes, in turns, on one thread and on all: counters `kernel`
+// and `reading` (GB/s, of the faster loop, each the median of many short calls on weights or a cache that are cold),
+// `ratio`, and `best`, the ratio of the fastest calls. Calls in turns meet the same moods of the machine, so the ratio
+// can be had where it is not quiet.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,35 +29,40 @@ double seconds_now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// At four places side by side, a line at a time, while what comes 8 KiB on is asked for into the cache that all share:
-/// what a core reads fastest (measure/cpu/baseline.cpp). Places are an odd number of lines apart, so that they do not
-/// push each other out of the first-level cache; a few bytes are left out at the end. Returns the bytes read.
+/// At some places side by side, a line at a time, while what comes `ahead` bytes on is asked for into the cache that
+/// all share. Places are an odd number of lines apart, so that they do not push each other out of the first-level
+/// cache; a few bytes are left out at the end. Returns the bytes read.
+template <std::size_t places, std::size_t ahead>
 std::size_t read_all(std::span<const std::byte> bytes) {
     using Words = std::uint64_t __attribute__((vector_size(16), aligned(16)));
-    if (bytes.size() < 8 * 64) return 0;  // what is left of a range
-    const std::size_t part = ((bytes.size() / 4 / 64 - 1) | 1U) * 64;
+    if (bytes.size() < 2 * places * 64) return 0;  // what is left of a range
+    const std::size_t part = ((bytes.size() / places / 64 - 1) | 1U) * 64;
     Words sums[4] = {};
     for (std::size_t at = 0; at < part; at += 64) {
 #pragma GCC unroll 4
-        for (std::size_t place = 0; place < 4; ++place) {
+        for (std::size_t place = 0; place < places; ++place) {
             const std::byte* from = bytes.data() + place * part + at;
-            __builtin_prefetch(from + 8192, 0, 1);
+            if constexpr (ahead > 0) __builtin_prefetch(from + ahead, 0, 1);
 #pragma GCC unroll 4
             for (std::size_t i = 0; i < 4; ++i) sums[i] += reinterpret_cast<const Words*>(from)[i];
         }
     }
     benchmark::DoNotOptimize(sums[0] + sums[1] + sums[2] + sums[3]);
-    return 4 * part;
+    return places * part;
 }
+using Reading = std::size_t (*)(std::span<const std::byte>);
+/// What cores read fastest with: a Neoverse V1 the first (measure/cpu/baseline.cpp), an N1 the second. Both take turns
+/// with the kernel, and the faster one counts.
+constexpr Reading readings[] = {read_all<4, 8192>, read_all<1, 0>};
 
 /// The same by all threads, in parts as kernels have them.
-std::size_t read_all(std::span<const std::byte> bytes, Threads& threads) {
+std::size_t read_by(Reading reading, std::span<const std::byte> bytes, Threads& threads) {
     constexpr std::size_t line = 64;
     std::atomic<std::size_t> read = 0;
     threads.ranges(
         static_cast<std::int64_t>(bytes.size() / line), 64,
         [&](std::int64_t first, std::int64_t last) {
-            read += read_all(
+            read += reading(
                 bytes.subspan(static_cast<std::size_t>(first) * line, static_cast<std::size_t>(last - first) * line));
         },
         (std::int64_t{1} << 20) / (threads.count() * static_cast<std::int64_t>(line)));
@@ -87,24 +94,31 @@ void hold_against_reading(benchmark::State& state, const Task& task, double byte
     };
     const std::size_t copies = operands->copies();
     std::vector<double> calls;
-    std::vector<double> reads;  // of a byte
+    std::vector<double> reads[std::size(readings)];  // of a byte
     std::size_t copy = 0;
     for (auto _ : state) {
         const double before = seconds_now();
         kernel->run(copy % copies);
-        const double between = seconds_now();
-        const std::size_t read = read_all(memory_of((copy + copies / 2) % copies), **threads);  // not in a cache
-        const double after = seconds_now();
-        calls.push_back(between - before);
-        reads.push_back((after - between) / static_cast<double>(read));
+        calls.push_back(seconds_now() - before);
+        for (std::size_t i = 0; i < std::size(readings); ++i) {
+            const std::size_t other = copy + (i + 1) * copies / (std::size(readings) + 1);  // not in a cache
+            const double begin = seconds_now();
+            const std::size_t read = read_by(readings[i], memory_of(other % copies), **threads);
+            reads[i].push_back((seconds_now() - begin) / static_cast<double>(read));
+        }
         ++copy;
     }
     const double call = median_of(calls);
-    const double byte = median_of(reads);
+    double byte = std::numeric_limits<double>::infinity();
+    double least = byte;
+    for (std::vector<double>& some : reads) {
+        byte = std::min(byte, median_of(some));
+        least = std::min(least, *std::ranges::min_element(some));
+    }
     state.counters["kernel"] = bytes / call / 1e9;
     state.counters["reading"] = 1.0 / byte / 1e9;
     state.counters["ratio"] = bytes * byte / call;
-    state.counters["best"] = bytes * *std::ranges::min_element(reads) / *std::ranges::min_element(calls);
+    state.counters["best"] = bytes * least / *std::ranges::min_element(calls);
 }
 
 void product(benchmark::State& state, DType type) {
