@@ -95,6 +95,24 @@ TEST(Stages, OfManyAreNamedByWhatTellsThemApart) {
     EXPECT_TRUE(stage_names({}).own.empty());
 }
 
+TEST(Charts, TellBatchesOfOneStageApartAndSayWhatIntegersAreCountedIn) {
+    Account account = sample_account();
+    const std::string alone = roofline_chart({&account, 1});
+    EXPECT_THAT(alone, HasSubstr(">all of decode<"));
+    EXPECT_THAT(alone, HasSubstr(">rate (FLOP/s)<"));
+    account.stages.erase(account.stages.begin());
+    account.stages.push_back(account.stages.front());
+    account.stages.back().batch = 8.0;
+    for (Record& record : account.stages.back().records) {
+        record.work.flops = record.work.flops * 8.0;
+        if (record.work.engine == Engine::matrix) record.work.type = DType::int8;
+    }
+    const std::string both = roofline_chart({&account, 1});
+    EXPECT_THAT(both, HasSubstr(">all of decode, batch 1<"));
+    EXPECT_THAT(both, HasSubstr(">all of decode, batch 8<"));
+    EXPECT_THAT(both, HasSubstr(">rate (FLOP/s; of integers OP/s)<"));
+}
+
 TEST(Charts, SurviveAnythingAReportCanHold) {
     Account hostile = sample_account();
     hostile.title = "<script>alert(1)</script>\"'&\x01\xff";

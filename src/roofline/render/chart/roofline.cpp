@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -23,6 +26,15 @@ void keep_marks_free(RooflineDrawing& drawing) {
         const double r = drawing.radius_of(spot.share);
         drawing.keep_free({at.x - r, at.y - r, at.x + r, at.y + r});
     }
+}
+
+/// Of the work that is drawn: integers are multiplied in OPs.
+std::string units_of(std::span<const Spot> spots) {
+    const auto in = [&](std::string_view unit) {
+        return std::ranges::any_of(spots, [&](const Spot& spot) { return peak_unit(spot.record->work.type) == unit; });
+    };
+    if (!in("OP/s")) return "FLOP/s";
+    return in("FLOP/s") ? "FLOP/s; of integers OP/s" : "OP/s";
 }
 
 void choose_scales(RooflineDrawing& drawing) {
@@ -62,7 +74,7 @@ void choose_scales(RooflineDrawing& drawing) {
     drawing.frame.x = {least_x / 1.8, most_x * 1.4, plot.left, plot.right, true};
     drawing.frame.y = {least_y / 2.2, std::max(most_y * 1.3, least_y * 10.0), plot.bottom, plot.top, true};
     drawing.frame.x_name = "arithmetic intensity (FLOP per byte of memory traffic)";
-    drawing.frame.y_name = "rate (FLOP/s)";
+    drawing.frame.y_name = fmt::format("rate ({})", units_of(drawing.found.spots));
 }
 
 /// The roof above a point: of the engine and type it ran on, at its intensity.
@@ -109,6 +121,12 @@ void draw_spots(Svg& svg, RooflineDrawing& drawing) {
     }
 }
 
+/// In its report.
+bool only_of_its_name(std::span<const Spot> sums, const Spot& sum) {
+    return std::ranges::count_if(
+               sums, [&](const Spot& one) { return one.account == sum.account && one.of->name == sum.of->name; }) == 1;
+}
+
 /// Marks with their names; the lines from far names to their marks go under all marks.
 void draw_points(Svg& svg, RooflineDrawing& drawing) {
     std::vector<Label> labels;
@@ -118,6 +136,8 @@ void draw_points(Svg& svg, RooflineDrawing& drawing) {
     const StageNames names = stage_names(drawing.accounts);
     for (const Spot& sum : drawing.sums) {
         std::string words = many ? names.own[sum.account][sum.stage] : "all of " + sum.of->name;
+        if (!many && !only_of_its_name(drawing.sums, sum) && sum.of->batch > 0.0)
+            words += ", batch " + grouped(sum.of->batch);
         if (several && !many) words += ", " + short_title(drawing.accounts, sum.account);
         Label label{drawing.frame.at(sum.intensity, sum.rate), 9.0, words, many ? small_size : text_size, 10.0, true};
         label.needed = many;
