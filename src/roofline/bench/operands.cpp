@@ -308,7 +308,27 @@ void Activations::prepare(const float* x, ProductCall& call, const ProductKernel
                             to + row * row_bytes);
         });
         call.packed = to;
+        if (weights == DType::int4 && panels.turn_factors) turn_factors(call, panels.rows, threads);
     }
+}
+
+void Activations::turn_factors(ProductCall& call, std::int64_t rows, Threads& threads) {
+    const std::int64_t groups = call.k / int4_group;
+    const std::int64_t columns = (call.m + rows - 1) / rows * rows;
+    turned_.assign(size(2 * groups * columns), 0.0F);
+    float* scales = turned_.data();
+    float* sums = scales + groups * columns;
+    threads.ranges(groups, 8, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t column = 0; column < call.m; ++column) {
+            for (std::int64_t group = first; group < last; ++group) {
+                const std::int64_t from = column * groups + group;
+                scales[group * columns + column] = call.x_scales[from];
+                sums[group * columns + column] = call.x_sums[from] * call.x_scales[from];
+            }
+        }
+    });
+    call.turned_scales = scales;
+    call.turned_sums = sums;
 }
 
 void Operands::poison() {

@@ -66,10 +66,13 @@ class Activations {
     void prepare(const float* x, ProductCall& call, const ProductKernels& kernels, Threads& threads);
 
   private:
+    void turn_factors(ProductCall& call, std::int64_t rows, Threads& threads);
+
     std::vector<std::byte> narrow_;
     std::vector<std::byte> packed_;
     std::vector<float> scales_;
     std::vector<float> sums_;
+    std::vector<float> turned_;
 };
 
 struct Sample {

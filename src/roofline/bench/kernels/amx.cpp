@@ -138,67 +138,77 @@ using Row = float __attribute__((vector_size(64), aligned(64)));
 using UnalignedRow = float __attribute__((vector_size(64), aligned(4)));
 using Integers = std::int32_t __attribute__((vector_size(64), aligned(64)));
 
-/// Scales of x and its sums in these units, [group][column], columns filled up to whole panels.
-struct Int4Columns {
-    std::int64_t panels;
-    std::vector<float> scales;
-    std::vector<float> sums;
-
-    explicit Int4Columns(const ProductCall& call) : panels((call.m + tile_side - 1) / tile_side) {
-        const std::int64_t groups = call.k / int4_group;
-        scales.resize(static_cast<std::size_t>(groups * panels * tile_side));
-        sums.resize(scales.size());
-        for (std::int64_t column = 0; column < call.m; ++column) {
-            for (std::int64_t group = 0; group < groups; ++group) {
-                const auto at = static_cast<std::size_t>(group * panels * tile_side + column);
-                const float scale = call.x_scales[column * groups + group];
-                scales[at] = scale;
-                sums[at] = call.x_sums[column * groups + group] * scale;
-            }
-        }
-    }
-};
-
-/// Scales of rows of W from `from` on, and their zero points in these units, [group][row].
+/// Scales of rows of W from `from` on, and their zero points in these units, [row][group].
 struct Int4Rows {
     std::vector<float> scales;
     std::vector<float> zeros;
+    std::vector<std::uint8_t> halves;
 
-    __attribute__((target("avx512f"))) void take(const Weights& weights, std::int64_t from, std::int64_t groups) {
-        scales.resize(static_cast<std::size_t>(rows_at_once * groups));
+    /// Loops that a compiler makes vectors of: one by one they would take longer than the products.
+    __attribute__((target("avx512f,avx512bw"))) void take(const Weights& weights, std::int64_t from,
+                                                          std::int64_t groups) {
+        const std::int64_t count = rows_at_once * groups;
+        const std::int64_t begin = from * groups;
+        const std::int64_t odd = begin % 2;  // it begins with the high half of a byte
+        scales.resize(static_cast<std::size_t>(count));
         zeros.resize(scales.size());
-        for (std::int64_t row = 0; row < rows_at_once; ++row) {
-            for (std::int64_t group = 0; group < groups; ++group) {
-                const auto at = static_cast<std::size_t>(group * rows_at_once + row);
-                const std::int64_t place = (from + row) * groups + group;
-                scales[at] = weights.group_scale(place);
-                zeros[at] = scales[at] * weights.group_zero(place);
-            }
+        halves.resize(static_cast<std::size_t>(count + 2));
+        const std::uint8_t* bytes = weights.group_zeros + begin / 2;
+        std::uint8_t* half = halves.data();
+        for (std::int64_t i = 0; i < (count + odd + 1) / 2; ++i) {
+            half[2 * i] = bytes[i] & 15U;
+            half[2 * i + 1] = static_cast<std::uint8_t>(bytes[i] >> 4U);
         }
+        const Bf16* scale = weights.group_scales + begin;
+        for (std::int64_t i = 0; i < count; ++i) scales[static_cast<std::size_t>(i)] = from_bf16(scale[i]);
+        for (std::int64_t i = 0; i < count; ++i)
+            zeros[static_cast<std::size_t>(i)] =
+                scales[static_cast<std::size_t>(i)] * static_cast<float>(half[i + odd]);
     }
 };
 
-/// int4: a group of 32 rows becomes bytes, twice 64 of each row, low halves and high halves, and is multiplied; then
-/// every result gets the scales of its row and column.
-template <bool both>
-__attribute__((target("avx512f,avx512bw,amx-tile,amx-int8"))) void multiply_int4(
-    const std::uint8_t* w, std::int64_t groups, const char* x, const Int4Rows& rows, const Int4Columns& columns,
-    std::int64_t panel, Row (&totals)[rows_at_once][2]) {
-    using Bytes = std::uint8_t __attribute__((vector_size(64), aligned(64)));
+using Bytes = std::uint8_t __attribute__((vector_size(64), aligned(64)));
+
+/// A group of 32 rows as bytes: 64 low halves of each row, and 64 high ones.
+struct Int4Bytes {
+    Bytes halves[2][rows_at_once];
+};
+
+__attribute__((target("avx512f,avx512bw"))) inline void unpack(const std::uint8_t* w, std::int64_t groups,
+                                                               std::int64_t group, Int4Bytes& to) {
     using Unaligned = std::uint8_t __attribute__((vector_size(64), aligned(1)));
     using Words = std::uint16_t __attribute__((vector_size(64), aligned(64)));
+    for (std::int64_t row = 0; row < rows_at_once; ++row) {
+        const std::uint8_t* from = w + (row * groups + group) * (int4_group / 2);
+        __builtin_prefetch(from + 1024, 0, 2);
+        const Bytes bytes = *reinterpret_cast<const Unaligned*>(from);
+        to.halves[0][row] = bytes & 15;
+        to.halves[1][row] = reinterpret_cast<Bytes>(reinterpret_cast<Words>(bytes) >> 4) & 15;
+    }
+}
+
+/// 32 rows of W and what belongs to them.
+struct Int4Block {
+    const std::uint8_t* w;
+    Int4Rows rows;
+    std::vector<Int4Bytes> bytes;  // of all groups, where several pairs of panels meet them; else of the last one
+};
+
+/// int4: a group of the block is multiplied with a panel, or two; then every result gets the scales of its row and
+/// column.
+template <bool both, bool unpacked>
+__attribute__((target("avx512f,avx512bw,amx-tile,amx-int8"))) void multiply_int4(const ProductCall& call,
+                                                                                 Int4Block& block, std::int64_t panel,
+                                                                                 Row (&totals)[rows_at_once][2]) {
+    const std::int64_t groups = call.k / int4_group;
+    const std::int64_t columns = (call.m + tile_side - 1) / tile_side * tile_side;
+    const char* x = static_cast<const char*>(call.packed) + panel * call.k;
+    const char* x_too = x + tile_side * call.k;
     for (auto& row : totals) row[0] = row[1] = Row{};
-    Bytes halves[2][rows_at_once];
     Integers sums[2][rows_at_once];  // [column tile][row]
-    const char* x_too = x + tile_side * groups * int4_group;
     for (std::int64_t group = 0; group < groups; ++group) {
-        for (std::int64_t row = 0; row < rows_at_once; ++row) {
-            const std::uint8_t* from = w + (row * groups + group) * (int4_group / 2);
-            __builtin_prefetch(from + 1024, 0, 2);
-            const Bytes bytes = *reinterpret_cast<const Unaligned*>(from);
-            halves[0][row] = bytes & 15;
-            halves[1][row] = reinterpret_cast<Bytes>(reinterpret_cast<Words>(bytes) >> 4) & 15;
-        }
+        Int4Bytes& bytes = block.bytes[static_cast<std::size_t>(unpacked ? group : 0)];
+        if constexpr (!unpacked) unpack(block.w, groups, group, bytes);
         asm volatile("" : : : "memory");  // the tile loads do not say what they read
         _tile_zero(0);
         _tile_zero(2);
@@ -208,8 +218,8 @@ __attribute__((target("avx512f,avx512bw,amx-tile,amx-int8"))) void multiply_int4
         }
         for (int half = 0; half < 2; ++half) {
             const std::int64_t at = (group * 2 + half) * tile_bytes;
-            _tile_loadd(4, halves[half], line);
-            _tile_loadd(5, halves[half] + tile_side, line);
+            _tile_loadd(4, bytes.halves[half], line);
+            _tile_loadd(5, bytes.halves[half] + tile_side, line);
             _tile_loadd(6, x + at, line);
             _tile_dpbssd(0, 4, 6);
             _tile_dpbssd(2, 5, 6);
@@ -225,15 +235,16 @@ __attribute__((target("avx512f,avx512bw,amx-tile,amx-int8"))) void multiply_int4
             _tile_stored(1, sums[1], line);
             _tile_stored(3, sums[1] + tile_side, line);
         }
-        const float* scales = rows.scales.data() + group * rows_at_once;
-        const float* zeros = rows.zeros.data() + group * rows_at_once;
+        const float* scales = block.rows.scales.data() + group;
+        const float* zeros = block.rows.zeros.data() + group;
         for (int which = 0; which < (both ? 2 : 1); ++which) {
-            const std::int64_t at = (group * columns.panels + panel + which) * tile_side;
-            const Row x_scales = *reinterpret_cast<const UnalignedRow*>(columns.scales.data() + at);
-            const Row x_sums = *reinterpret_cast<const UnalignedRow*>(columns.sums.data() + at);
+            const std::int64_t at = group * columns + panel + which * tile_side;
+            const Row x_scales = *reinterpret_cast<const UnalignedRow*>(call.turned_scales + at);
+            const Row x_sums = *reinterpret_cast<const UnalignedRow*>(call.turned_sums + at);
             for (std::int64_t row = 0; row < rows_at_once; ++row)
                 totals[row][which] +=
-                    __builtin_convertvector(sums[which][row], Row) * (x_scales * scales[row]) - x_sums * zeros[row];
+                    __builtin_convertvector(sums[which][row], Row) * (x_scales * scales[row * groups]) -
+                    x_sums * zeros[row * groups];
         }
     }
 }
@@ -243,25 +254,29 @@ __attribute__((target("avx512f,amx-tile"))) void several_rows_int4(const Product
     const TileConfig config;
     asm volatile("ldtilecfg %0" : : "m"(config));
     const std::int64_t groups = call.k / int4_group;
-    const Int4Columns columns(call);
-    const auto* packed = static_cast<const char*>(call.packed);
-    static thread_local Int4Rows rows;
+    const bool several = call.m > 2 * tile_side;  // pairs of panels
+    static thread_local Int4Block block;
+    block.bytes.resize(static_cast<std::size_t>(several ? groups : 1));
     Row totals[rows_at_once][2];
     for (std::int64_t row = first; row < last; row += rows_at_once) {
         const std::int64_t from = std::min(row, call.n - rows_at_once);
-        const auto* w = static_cast<const std::uint8_t*>(call.weights.values) + from * (call.k / 2);
-        rows.take(call.weights, from, groups);
-        for (std::int64_t panel = 0; panel < columns.panels; panel += 2) {
-            const char* x = packed + panel * tile_side * call.k;
-            if (panel + 1 < columns.panels)
-                multiply_int4<true>(w, groups, x, rows, columns, panel, totals);
+        block.w = static_cast<const std::uint8_t*>(call.weights.values) + from * (call.k / 2);
+        block.rows.take(call.weights, from, groups);
+        for (std::int64_t group = 0; several && group < groups; ++group)
+            unpack(block.w, groups, group, block.bytes[static_cast<std::size_t>(group)]);
+        for (std::int64_t panel = 0; panel < call.m; panel += 2 * tile_side) {
+            const bool both = panel + tile_side < call.m;
+            if (several)
+                both ? multiply_int4<true, true>(call, block, panel, totals)
+                     : multiply_int4<false, true>(call, block, panel, totals);
             else
-                multiply_int4<false>(w, groups, x, rows, columns, panel, totals);
+                both ? multiply_int4<true, false>(call, block, panel, totals)
+                     : multiply_int4<false, false>(call, block, panel, totals);
             const std::int64_t end = std::min(last, from + rows_at_once);
-            for (std::int64_t column = panel * tile_side; column < std::min(call.m, (panel + 2) * tile_side);
-                 ++column) {
+            for (std::int64_t column = panel; column < std::min(call.m, panel + 2 * tile_side); ++column) {
+                const std::int64_t in = column - panel;
                 for (std::int64_t i = row; i < end; ++i)
-                    call.y[column * call.n + i] = totals[i - from][column / tile_side - panel][column % tile_side];
+                    call.y[column * call.n + i] = totals[i - from][in / tile_side][in % tile_side];
             }
         }
     }
@@ -330,7 +345,8 @@ const ProductKernels* amx_products() {
                                                .panels = {.rows = amx::tile_side,
                                                           .rows_of_w = amx::rows_at_once,
                                                           .pack = amx::pack_for_tiles,
-                                                          .read = amx::reads_panels}};
+                                                          .read = amx::reads_panels,
+                                                          .turn_factors = true}};
         return &kernels;
     }();
     return here;

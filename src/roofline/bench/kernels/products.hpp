@@ -92,7 +92,10 @@ struct ProductCall {
     const void* packed = nullptr;     // the same in panels, where they are read
     const float* x_scales = nullptr;  // int8: one a row; int4: one a group
     const float* x_sums = nullptr;    // int4: sum of the values of each group, in units of its scale
-    float* y = nullptr;               // rows of n
+    // int4, where panels ask for it: scales, and sums times them, by groups: [k / 128][m in whole panels]
+    const float* turned_scales = nullptr;
+    const float* turned_sums = nullptr;
+    float* y = nullptr;  // rows of n
 };
 
 /// Rows of x laid together for kernels that multiply several at once.
@@ -102,6 +105,7 @@ struct Panels {
     /// Of up to `rows` rows of x, of `row_bytes` each; the others are zeros.
     void (*pack)(const void* x, std::int64_t m, std::int64_t row_bytes, DType weights, void* packed) = nullptr;
     bool (*read)(DType weights, std::int64_t m, std::int64_t n, std::int64_t k) = nullptr;
+    bool turn_factors = false;  // of x beside int4
 
     std::int64_t bytes(std::int64_t m, std::int64_t row_bytes) const {
         return (m + rows - 1) / rows * rows * row_bytes;
