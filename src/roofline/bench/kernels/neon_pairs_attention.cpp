@@ -12,7 +12,7 @@
 
 #include "roofline/bench/kernels/attention.hpp"
 
-#if defined(__aarch64__)
+#if defined(__aarch64__) && defined(__linux__)
 #include <arm_neon.h>
 
 #pragma GCC push_options
