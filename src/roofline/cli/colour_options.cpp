@@ -7,10 +7,10 @@
 
 namespace roofline::cli {
 
-void ColourOptions::add_to(CLI::App& app) {
-    app.add_option("--color,--colour", when, "Paint the terminal: auto, always or never (NO_COLOR is obeyed)")
-        ->check(CLI::IsMember({"auto", "always", "never"}))
-        ->capture_default_str();
+void ColourOptions::add_to(const Verb& verb) {
+    verb.add("--color,--colour", when, "Paint the terminal: auto, always or never (NO_COLOR is obeyed)")
+        .one_of({"auto", "always", "never"})
+        .shows_default();
 }
 
 bool ColourOptions::allowed() const {

@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include <CLI/CLI.hpp>
+#include "roofline/cli/verb.hpp"
 
 namespace roofline::cli {
 
 struct ColourOptions {
     std::string when = "auto";
 
-    void add_to(CLI::App& app);
+    void add_to(const Verb& verb);
     /// Of what goes to stdout.
     bool allowed() const;
 };

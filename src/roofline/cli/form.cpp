@@ -53,20 +53,20 @@ class Machine : public ask::Library {
 
 }  // namespace
 
-void add_to(CLI::App& app, ask::Form& form, Lists lists) {
+void add_to(const Verb& verb, ask::Form& form, Lists lists) {
     for (ask::Option& option : form.options()) {
-        CLI::Option* flag = option.flag != nullptr    ? app.add_flag(option.names, *option.flag, option.help)
-                            : option.texts != nullptr ? app.add_option(option.names, *option.texts, option.help)
-                                                      : app.add_option(option.names, *option.text, option.help);
-        if (option.texts != nullptr) flag->allow_extra_args(false);
-        if (!option.group.empty()) flag->group(option.group);
+        Flag flag = option.flag != nullptr    ? verb.add(option.names, *option.flag, option.help)
+                    : option.texts != nullptr ? verb.add(option.names, *option.texts, option.help)
+                                              : verb.add(option.names, *option.text, option.help);
+        if (option.texts != nullptr) flag.repeated();
+        if (!option.group.empty()) flag.group(option.group);
         if (!option.choices.empty() && (lists == Lists::refused || option.key() == "stage"))
-            flag->check(CLI::IsMember(option.choices));
+            flag.one_of(option.choices);
         else if (!option.choices.empty())
-            flag->type_name(fmt::format("{{{}}}", fmt::join(option.choices, ",")));
-        if (option.default_shown) flag->capture_default_str();
-        if (!option.type.empty()) flag->type_name(option.type);
-        flag->each([&option](const std::string&) { option.given = true; });
+            flag.type(fmt::format("{{{}}}", fmt::join(option.choices, ",")));
+        if (option.default_shown) flag.shows_default();
+        if (!option.type.empty()) flag.type(option.type);
+        flag.each([&option](const std::string&) { option.given = true; });
     }
 }
 

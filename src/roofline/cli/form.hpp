@@ -2,10 +2,9 @@
 // look things up in.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "roofline/ask/form.hpp"
 #include "roofline/ask/library.hpp"
+#include "roofline/cli/verb.hpp"
 
 namespace roofline::cli {
 
@@ -13,7 +12,7 @@ namespace roofline::cli {
 enum class Lists { refused, welcome };
 
 /// `form` must outlive the parsing.
-void add_to(CLI::App& app, ask::Form& form, Lists lists = Lists::refused);
+void add_to(const Verb& verb, ask::Form& form, Lists lists = Lists::refused);
 
 /// Built-in names, and files as load.hpp finds them. Remembers constants it has read; safe for many threads.
 const ask::Library& this_machine();

@@ -1,10 +1,10 @@
 #include "roofline/cli/output.hpp"
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "roofline/cli/files.hpp"
@@ -17,16 +17,14 @@ std::string number_for_a_file(const std::string& name) {
                        name);
 }
 
-void OutputOptions::add_to(CLI::App& app, std::initializer_list<std::string> formats) {
-    const CLI::Option* said = app.add_option("--format", format, "How to print the answer")
-                                  ->check(CLI::IsMember(std::vector<std::string>(formats)))
-                                  ->capture_default_str();
-    app.add_option("-o,--output", file, "Write to this file instead of stdout; its ending says the format")
-        ->type_name("FILE")
-        ->check(number_for_a_file)
-        ->each([this, said, known = std::vector<std::string>(formats)](const std::string& name) {
+void OutputOptions::add_to(const Verb& verb, std::initializer_list<std::string> formats) {
+    const Flag said = verb.add("--format", format, "How to print the answer").one_of(formats).shows_default();
+    verb.add("-o,--output", file, "Write to this file instead of stdout; its ending says the format")
+        .type("FILE")
+        .check(number_for_a_file)
+        .each([this, said, known = std::vector<std::string>(formats)](const std::string& name) {
             for (const std::string& ending : known) {
-                if (said->count() == 0 && name.ends_with("." + ending) && (ending != "json" || json_by_name))
+                if (!said.given() && name.ends_with("." + ending) && (ending != "json" || json_by_name))
                     format = ending;
             }
         });
@@ -45,7 +43,11 @@ Result<void> OutputOptions::write(std::string_view text) const {
 }
 
 std::string now_iso() {
-    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    std::array<char, 32> text{};
+    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 }  // namespace roofline::cli

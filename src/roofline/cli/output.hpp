@@ -6,9 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "roofline/ask/parse.hpp"
+#include "roofline/cli/verb.hpp"
 #include "roofline/core/problem.hpp"
 
 namespace roofline::cli {
@@ -27,7 +26,7 @@ struct OutputOptions {
     std::string file;
     bool json_by_name = true;  // FILE.json says --format json, as every ending that is a format does
 
-    void add_to(CLI::App& app, std::initializer_list<std::string> formats);
+    void add_to(const Verb& verb, std::initializer_list<std::string> formats);
     /// Before long work: whether the file can be written.
     Result<void> check() const;
     /// To the file, or to stdout.

@@ -10,9 +10,8 @@
 
 namespace roofline::cli {
 
-void PlotOptions::add_to(CLI::App& app) {
-    app.add_option("--plot", file, "Also draw it to this file: .svg, .png, .pdf, or .html to look around in")
-        ->type_name("FILE");
+void PlotOptions::add_to(const Verb& verb) {
+    verb.add("--plot", file, "Also draw it to this file: .svg, .png, .pdf, or .html to look around in").type("FILE");
 }
 
 Result<void> PlotOptions::check(std::string_view option) const {

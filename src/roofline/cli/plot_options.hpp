@@ -1,7 +1,7 @@
 // An answer to look at: --plot FILE, its kind by the end of the name, and --format html. A verb says once what it can
 // show and how it reads:
 //
-//   options->plot.add_to(*verb);                                    // where it adds its options
+//   options->plot.add_to(verb);                                     // where it adds its options
 //   const Shown shown{command, [&] { return Drawing{...}; }, [&] { return markdown(...); }};
 //   text = options.output.format == "html" ? shown.page() : ...
 //   if (auto drawn = options.plot.write(shown); !drawn) ...         // after its answer; nothing where none is asked
@@ -12,8 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "roofline/cli/verb.hpp"
 #include "roofline/core/account.hpp"
 #include "roofline/core/problem.hpp"
 #include "roofline/render/chart/account_charts.hpp"
@@ -44,7 +43,7 @@ struct Shown {
 struct PlotOptions {
     std::string file;
 
-    void add_to(CLI::App& app);
+    void add_to(const Verb& verb);
     bool asked() const { return !file.empty(); }
     /// A name nobody can draw to is refused before anything is computed.
     Result<void> check(std::string_view option = "--plot") const;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "roofline/io/names.hpp"
@@ -59,9 +60,9 @@ std::string unknown_option(const CLI::App& app) {
 }  // namespace
 
 int run(int argc, char** argv) {
-    Program program;
+    CLI::App app{"How fast a language model can run on a machine, what holds it back, and what to change.", "roofline"};
+    Program program{.app = app, .command = {}, .action = {}};
     for (int i = 0; i < argc; ++i) program.command += (i > 0 ? " " : "") + std::string(i == 0 ? "roofline" : argv[i]);
-    CLI::App& app = program.app;
     app.set_version_flag("--version", "roofline " ROOFLINE_VERSION);
     app.require_subcommand(1);
     app.get_formatter()->column_width(34);

@@ -5,8 +5,7 @@
 #include <functional>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "roofline/cli/verb.hpp"
 #include "roofline/core/problem.hpp"
 
 namespace roofline::cli {
@@ -14,9 +13,11 @@ namespace roofline::cli {
 enum ExitCode { done = 0, no_answer = 1, bad_input = 2, internal_fault = 3, not_here = 4, stopped = 130 };
 
 struct Program {
-    CLI::App app{"How fast a language model can run on a machine, what holds it back, and what to change.", "roofline"};
+    CLI::App& app;
     std::string command;                  // as typed, for reports
     std::function<Result<int>()> action;  // set by the verb that was named; returns an exit code
+
+    Verb verb(const std::string& name, const std::string& help);
 };
 
 int run(int argc, char** argv);

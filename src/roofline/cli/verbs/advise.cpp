@@ -49,14 +49,12 @@ Result<int> run(const Options& options, const std::string& command) {
 
 void advise_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb =
-        program.app.add_subcommand("advise", "What should I change, and what would each change really buy?");
+    const Verb verb = program.verb("advise", "What should I change, and what would each change really buy?");
     options->question.add_to(options->form);
-    add_to(*verb, options->form);
-    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
-    options->plot.add_to(*verb);
-    verb->callback(
-        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
+    add_to(verb, options->form);
+    options->output.add_to(verb, {"table", "md", "csv", "json", "html"});
+    options->plot.add_to(verb);
+    verb.runs([&program, options] { return run(*options, program.command); });
 }
 
 }  // namespace roofline::cli

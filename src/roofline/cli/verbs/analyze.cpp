@@ -223,61 +223,52 @@ Result<int> run(const Options& options, const std::string& command) {
 }
 
 /// What ran, where it is known: enough to predict the same steps. Sizes of steps come from the file where it has them.
-void add_model_options(CLI::App& app, ask::Form& form, ask::ScenarioOptions& scenario) {
+void add_model_options(const Verb& verb, ask::Form& form, ask::ScenarioOptions& scenario) {
     const char* what = "What ran";
-    app.add_option("--model", scenario.model, "Hold the file against the prediction for this model")
-        ->group(what)
-        ->type_name("MODEL");
-    app.add_option("--device", scenario.device, "Instead of the device that the file names")
-        ->group(what)
-        ->type_name("DEVICE");
-    app.add_option("-b,--batch", scenario.batch, "Sequences, where the file does not tell")
-        ->group(what)
-        ->type_name("N");
-    app.add_option("-p,--prompt,--input-len", scenario.prompt, "Prompt tokens, where the file does not tell")
-        ->group(what)
-        ->type_name("N");
-    app.add_option("-c,--context", scenario.context, "Tokens in the cache, where the file does not tell")
-        ->group(what)
-        ->type_name("N");
-    app.add_option("-n,--generate,--output-len", scenario.generate, "Tokens written, where the file does not tell")
-        ->group(what)
-        ->type_name("N");
-    app.add_option("--dtype", scenario.dtype, "Number type of the model")->group(what)->type_name("TYPE");
-    app.add_option("--weight-dtype", scenario.weight_dtype, "Of the weights")->group(what)->type_name("TYPE");
-    app.add_option("--kv-cache-dtype", scenario.kv_dtype, "Of keys and values")->group(what)->type_name("TYPE");
-    app.add_option("--quantization", scenario.quantization, "As vLLM names it")->group(what)->type_name("TYPE");
-    app.add_option("--tensor-parallel-size,--tp", scenario.deployment.tensor, "Devices that share every layer")
-        ->group(what)
-        ->type_name("N");
+    verb.add("--model", scenario.model, "Hold the file against the prediction for this model")
+        .group(what)
+        .type("MODEL");
+    verb.add("--device", scenario.device, "Instead of the device that the file names").group(what).type("DEVICE");
+    verb.add("-b,--batch", scenario.batch, "Sequences, where the file does not tell").group(what).type("N");
+    verb.add("-p,--prompt,--input-len", scenario.prompt, "Prompt tokens, where the file does not tell")
+        .group(what)
+        .type("N");
+    verb.add("-c,--context", scenario.context, "Tokens in the cache, where the file does not tell")
+        .group(what)
+        .type("N");
+    verb.add("-n,--generate,--output-len", scenario.generate, "Tokens written, where the file does not tell")
+        .group(what)
+        .type("N");
+    verb.add("--dtype", scenario.dtype, "Number type of the model").group(what).type("TYPE");
+    verb.add("--weight-dtype", scenario.weight_dtype, "Of the weights").group(what).type("TYPE");
+    verb.add("--kv-cache-dtype", scenario.kv_dtype, "Of keys and values").group(what).type("TYPE");
+    verb.add("--quantization", scenario.quantization, "As vLLM names it").group(what).type("TYPE");
+    verb.add("--tensor-parallel-size,--tp", scenario.deployment.tensor, "Devices that share every layer")
+        .group(what)
+        .type("N");
     ask::add_execution_options(form, scenario.profile, scenario.calibration);
-    add_to(app, form);
+    add_to(verb, form);
 }
 
 }  // namespace
 
 void analyze_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb =
-        program.app.add_subcommand("analyze", "Where does a real run lose time against what the machine can do?");
-    verb->add_option("files", options->files,
-                     "Traces and profiles, plain or compressed, or - for standard input; several: ranks of one run")
-        ->required()
-        ->type_name("FILE");
-    add_model_options(*verb, options->form, options->scenario);
-    verb->add_option("--from", options->from, "Read it as this format instead of recognising it");
-    verb->add_option("--by", options->by, "What a row is")
-        ->check(CLI::IsMember({"record", "operator", "kernel", "group"}))
-        ->capture_default_str();
-    verb->add_option("--stage", options->stage, "Only stages whose name begins so: prefill, decode");
-    verb->add_option("--top", options->top, "Rows of a table; 0: all")->capture_default_str();
-    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
-    options->plot.add_to(*verb);
-    verb->add_option("--timeline", options->timeline.file,
-                     "Draw one step (of --stage, else of decode) kernel by kernel")
-        ->type_name("FILE.svg|png|pdf|html");
-    verb->callback(
-        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
+    const Verb verb = program.verb("analyze", "Where does a real run lose time against what the machine can do?");
+    verb.add("files", options->files,
+             "Traces and profiles, plain or compressed, or - for standard input; several: ranks of one run")
+        .required()
+        .type("FILE");
+    add_model_options(verb, options->form, options->scenario);
+    verb.add("--from", options->from, "Read it as this format instead of recognising it");
+    verb.add("--by", options->by, "What a row is").one_of({"record", "operator", "kernel", "group"}).shows_default();
+    verb.add("--stage", options->stage, "Only stages whose name begins so: prefill, decode");
+    verb.add("--top", options->top, "Rows of a table; 0: all").shows_default();
+    options->output.add_to(verb, {"table", "md", "csv", "json", "html"});
+    options->plot.add_to(verb);
+    verb.add("--timeline", options->timeline.file, "Draw one step (of --stage, else of decode) kernel by kernel")
+        .type("FILE.svg|png|pdf|html");
+    verb.runs([&program, options] { return run(*options, program.command); });
 }
 
 }  // namespace roofline::cli

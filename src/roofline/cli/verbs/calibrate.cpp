@@ -124,19 +124,17 @@ Result<int> calibrate(const Options& options, const std::string& command) {
 
 void calibrate_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb = program.app.add_subcommand("calibrate", "Fit the constants of expected times to measurements");
-    verb->add_option(
-            "files,--data", options->files,
-            "Measured tables (CSV, JSON) or folders of them, reports of bench or analyze, device files of measure; "
-            "without any, the tables shipped with the program")
-        ->type_name("FILE");
-    verb->add_option("-o,--output", options->output, "Write the constants here, for --calibration")->type_name("FILE");
-    verb->add_option("--format", options->format, "How to print what was fitted")
-        ->check(CLI::IsMember({"table", "md", "html"}))
-        ->capture_default_str();
-    options->plot.add_to(*verb);
-    verb->callback(
-        [&program, options] { program.action = [&program, options] { return calibrate(*options, program.command); }; });
+    const Verb verb = program.verb("calibrate", "Fit the constants of expected times to measurements");
+    verb.add("files,--data", options->files,
+             "Measured tables (CSV, JSON) or folders of them, reports of bench or analyze, device files of measure; "
+             "without any, the tables shipped with the program")
+        .type("FILE");
+    verb.add("-o,--output", options->output, "Write the constants here, for --calibration").type("FILE");
+    verb.add("--format", options->format, "How to print what was fitted")
+        .one_of({"table", "md", "html"})
+        .shows_default();
+    options->plot.add_to(verb);
+    verb.runs([&program, options] { return calibrate(*options, program.command); });
 }
 
 }  // namespace roofline::cli

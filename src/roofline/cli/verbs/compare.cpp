@@ -177,25 +177,23 @@ Result<int> run(const Options& options, const std::string& command) {
 
 void compare_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb = program.app.add_subcommand(
-        "compare", "Reports or devices side by side: what got better or worse, what appeared or vanished");
-    verb->add_option("files", options->files,
-                     "Reports (--format json of predict, bench or analyze), or devices; the first is what the others "
-                     "are held against")
-        ->type_name("A B [C...]");
-    verb->add_option("--by", options->by, "Rows: record, group or stage")
-        ->check(CLI::IsMember({"record", "group", "stage"}));
-    verb->add_option("--time", options->time,
-                     "Which time: best-known (measured where it was, else expected), measured, expected, attainable or "
-                     "limit")
-        ->check(CLI::IsMember({"best-known", "measured", "expected", "attainable", "limit"}));
-    verb->add_option("--fail-above", options->fail_above,
-                     "Exit with 1 if a stage, or a row of at least 1% of its stage, is worse by more than this (5%)");
-    verb->add_option("--top", options->top, "Rows a stage, largest differences first; 0 for all");
-    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
-    options->plot.add_to(*verb);
-    verb->callback(
-        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
+    const Verb verb =
+        program.verb("compare", "Reports or devices side by side: what got better or worse, what appeared or vanished");
+    verb.add("files", options->files,
+             "Reports (--format json of predict, bench or analyze), or devices; the first is what the others "
+             "are held against")
+        .type("A B [C...]");
+    verb.add("--by", options->by, "Rows: record, group or stage").one_of({"record", "group", "stage"});
+    verb.add("--time", options->time,
+             "Which time: best-known (measured where it was, else expected), measured, expected, attainable or "
+             "limit")
+        .one_of({"best-known", "measured", "expected", "attainable", "limit"});
+    verb.add("--fail-above", options->fail_above,
+             "Exit with 1 if a stage, or a row of at least 1% of its stage, is worse by more than this (5%)");
+    verb.add("--top", options->top, "Rows a stage, largest differences first; 0 for all");
+    options->output.add_to(verb, {"table", "md", "csv", "json", "html"});
+    options->plot.add_to(verb);
+    verb.runs([&program, options] { return run(*options, program.command); });
 }
 
 }  // namespace roofline::cli

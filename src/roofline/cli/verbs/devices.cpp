@@ -217,21 +217,18 @@ Result<int> show(const Options& options, const std::string& command) {
 
 void devices_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb =
-        program.app.add_subcommand("devices", "Known machines; `devices NAME` for every figure with its source");
-    verb->add_option("name", options->name, "Only this one, as `show` does")->type_name("DEVICE");
-    verb->add_option("--vendor", options->vendor, "Only this vendor's");
-    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
-    options->plot.add_to(*verb);
-    CLI::App* one = verb->add_subcommand("show", "Every figure of one device, with its source");
-    one->add_option("name", options->name, "Device name or file")->required()->type_name("DEVICE");
-    options->output.add_to(*one, {"table", "md", "json", "html"});
-    options->plot.add_to(*one);
-    verb->callback([&program, options, one] {
-        program.action = [&program, options, one] {
-            const bool named = one->parsed() || !options->name.empty();
-            return named ? show(*options, program.command) : list(*options, program.command);
-        };
+    const Verb verb = program.verb("devices", "Known machines; `devices NAME` for every figure with its source");
+    verb.add("name", options->name, "Only this one, as `show` does").type("DEVICE");
+    verb.add("--vendor", options->vendor, "Only this vendor's");
+    options->output.add_to(verb, {"table", "md", "csv", "json", "html"});
+    options->plot.add_to(verb);
+    const Verb one = verb.verb("show", "Every figure of one device, with its source");
+    one.add("name", options->name, "Device name or file").required().type("DEVICE");
+    options->output.add_to(one, {"table", "md", "json", "html"});
+    options->plot.add_to(one);
+    verb.runs([&program, options, one] {
+        const bool named = one.named() || !options->name.empty();
+        return named ? show(*options, program.command) : list(*options, program.command);
     });
 }
 

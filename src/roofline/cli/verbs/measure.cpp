@@ -279,24 +279,22 @@ Result<int> run(const Options& options, const std::string& command) {
 
 void measure_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb = program.app.add_subcommand(
+    const Verb verb = program.verb(
         "measure", "What can this machine really do? Measures it, and keeps the profile as the device `this`");
-    verb->add_option("--device", options->device, "cpu, or cuda:0 for the first GPU")->capture_default_str();
-    verb->add_flag("--quick", options->quick, "5 seconds instead of 20; of the caches only how fast they are read");
-    verb->add_option("--seconds", options->seconds, "How long to take: 5s, 20s, 60s")->type_name("TIME");
-    verb->add_option("--threads", options->threads, "Threads, instead of all processors this process may use")
-        ->type_name("N");
-    verb->add_option("--only", options->only,
-                     "Figures or kinds of them: memory.read, l2, vector, fp32, copy; not kept as `this`")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->type_name("LIST");
-    verb->add_flag("--no-keep", options->no_keep, "Do not keep the profile as `this`");
+    verb.add("--device", options->device, "cpu, or cuda:0 for the first GPU").shows_default();
+    verb.add("--quick", options->quick, "5 seconds instead of 20; of the caches only how fast they are read");
+    verb.add("--seconds", options->seconds, "How long to take: 5s, 20s, 60s").type("TIME");
+    verb.add("--threads", options->threads, "Threads, instead of all processors this process may use").type("N");
+    verb.add("--only", options->only,
+             "Figures or kinds of them: memory.read, l2, vector, fp32, copy; not kept as `this`")
+        .separated_by(',')
+        .repeated()
+        .type("LIST");
+    verb.add("--no-keep", options->no_keep, "Do not keep the profile as `this`");
     options->output.json_by_name = false;  // a device file is written beside what is shown
-    options->output.add_to(*verb, {"table", "md", "json", "html"});
-    options->plot.add_to(*verb);
-    verb->callback(
-        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
+    options->output.add_to(verb, {"table", "md", "json", "html"});
+    options->plot.add_to(verb);
+    verb.runs([&program, options] { return run(*options, program.command); });
 }
 
 }  // namespace roofline::cli

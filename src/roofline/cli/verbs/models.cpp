@@ -278,31 +278,29 @@ Result<int> synth(const Options& options) {
 
 void models_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb = program.app.add_subcommand(
+    const Verb verb = program.verb(
         "models",
         "Known models; `models MODEL` for what one is made of, `models synth MODEL` for a GGUF of its shapes");
-    verb->add_option("name", options->name, "Only this one, as `show` does")->type_name("MODEL");
-    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
-    options->plot.add_to(*verb);
-    CLI::App* one = verb->add_subcommand("show", "Counts, sizes and layers of one model");
-    one->add_option("name", options->name, "Built-in name, folder, config.json, .gguf or .safetensors")
-        ->required()
-        ->type_name("MODEL");
-    options->output.add_to(*one, {"table", "md", "json", "html"});
-    options->plot.add_to(*one);
-    CLI::App* random = verb->add_subcommand("synth", "Write a GGUF of a model's shapes with random weights");
-    random->add_option("name", options->name, "Built-in name, folder or config.json of a Llama-like model")
-        ->required()
-        ->type_name("MODEL");
-    random->add_option("-o,--output", options->synth_file, "File to write")->required()->type_name("FILE.gguf");
-    random->add_option("--layers", options->synth_layers, "Only so many layers")->type_name("N");
-    random->add_option("--dtype", options->synth_dtype, "f16, q8_0 or q4_0")->capture_default_str()->type_name("TYPE");
-    verb->callback([&program, options, one, random] {
-        program.action = [&program, options, one, random] {
-            if (random->parsed()) return synth(*options);
-            const bool named = one->parsed() || !options->name.empty();
-            return named ? show(*options, program.command) : list(*options, program.command);
-        };
+    verb.add("name", options->name, "Only this one, as `show` does").type("MODEL");
+    options->output.add_to(verb, {"table", "md", "csv", "json", "html"});
+    options->plot.add_to(verb);
+    const Verb one = verb.verb("show", "Counts, sizes and layers of one model");
+    one.add("name", options->name, "Built-in name, folder, config.json, .gguf or .safetensors")
+        .required()
+        .type("MODEL");
+    options->output.add_to(one, {"table", "md", "json", "html"});
+    options->plot.add_to(one);
+    const Verb random = verb.verb("synth", "Write a GGUF of a model's shapes with random weights");
+    random.add("name", options->name, "Built-in name, folder or config.json of a Llama-like model")
+        .required()
+        .type("MODEL");
+    random.add("-o,--output", options->synth_file, "File to write").required().type("FILE.gguf");
+    random.add("--layers", options->synth_layers, "Only so many layers").type("N");
+    random.add("--dtype", options->synth_dtype, "f16, q8_0 or q4_0").shows_default().type("TYPE");
+    verb.runs([&program, options, one, random] {
+        if (random.named()) return synth(*options);
+        const bool named = one.named() || !options->name.empty();
+        return named ? show(*options, program.command) : list(*options, program.command);
     });
 }
 

@@ -258,46 +258,38 @@ Result<int> run(const Options& options, const std::string& command) {
 
 void op_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb =
-        program.app.add_subcommand("op", "One operator by hand: a matrix product, attention, or bare FLOPs and bytes");
-    verb->add_option("kind", options->kind, "gemm or attention; nothing with --flops and --bytes")
-        ->check(CLI::IsMember({"gemm", "attention"}))
-        ->type_name("KIND");
-    verb->add_option("--device", options->device, "Built-in name, device file, or `this`")->capture_default_str();
-    verb->add_option("--dtype", options->dtype, "Number type of everything")->capture_default_str();
-    verb->add_option("--weight-dtype", options->weight_dtype, "Number type of the weights (gemm)");
-    verb->add_option("--kv-cache-dtype", options->kv_dtype, "Number type of keys and values (attention)");
-    verb->add_option("--flops", options->flops, "Bare work: FLOPs; for gemm, `exact` counts m n (2k - 1)")
-        ->type_name("N|exact");
-    verb->add_option("--bytes", options->bytes, "Bare work: bytes of memory traffic")->type_name("N");
-    verb->add_option("--traffic", options->traffic, "What a gemm's bytes include")
-        ->check(CLI::IsMember({"all", "loads", "weights"}))
-        ->capture_default_str();
+    const Verb verb = program.verb("op", "One operator by hand: a matrix product, attention, or bare FLOPs and bytes");
+    verb.add("kind", options->kind, "gemm or attention; nothing with --flops and --bytes")
+        .one_of({"gemm", "attention"})
+        .type("KIND");
+    verb.add("--device", options->device, "Built-in name, device file, or `this`").shows_default();
+    verb.add("--dtype", options->dtype, "Number type of everything").shows_default();
+    verb.add("--weight-dtype", options->weight_dtype, "Number type of the weights (gemm)");
+    verb.add("--kv-cache-dtype", options->kv_dtype, "Number type of keys and values (attention)");
+    verb.add("--flops", options->flops, "Bare work: FLOPs; for gemm, `exact` counts m n (2k - 1)").type("N|exact");
+    verb.add("--bytes", options->bytes, "Bare work: bytes of memory traffic").type("N");
+    verb.add("--traffic", options->traffic, "What a gemm's bytes include")
+        .one_of({"all", "loads", "weights"})
+        .shows_default();
     const char* gemm = "gemm: [m x k] x [k x n]";
-    verb->add_option("--m", options->m, "Rows: tokens")->group(gemm);
-    verb->add_option("--n", options->n, "Columns: output width")->group(gemm);
-    verb->add_option("--k", options->k, "Inner: input width")->group(gemm);
+    verb.add("--m", options->m, "Rows: tokens").group(gemm);
+    verb.add("--n", options->n, "Columns: output width").group(gemm);
+    verb.add("--k", options->k, "Inner: input width").group(gemm);
     const char* attention = "attention";
-    verb->add_option("--batch", options->batch, "Sequences")->group(attention)->capture_default_str();
-    verb->add_option("--q-len,--tokens", options->query, "New queries per sequence")
-        ->group(attention)
-        ->capture_default_str();
-    verb->add_option("--kv-len,--context", options->keys, "Keys per sequence, the queries' own included")
-        ->group(attention);
-    verb->add_option("--heads", options->heads, "Query heads")->group(attention);
-    verb->add_option("--kv-heads", options->kv_heads, "KV heads [the query heads]")->group(attention);
-    verb->add_option("--head-dim", options->head_dim, "Size of a head")->group(attention)->capture_default_str();
-    verb->add_flag("--full", options->full, "No causal mask")->group(attention);
-    verb->add_flag("--unfused", options->unfused, "Scores go through memory")->group(attention);
+    verb.add("--batch", options->batch, "Sequences").group(attention).shows_default();
+    verb.add("--q-len,--tokens", options->query, "New queries per sequence").group(attention).shows_default();
+    verb.add("--kv-len,--context", options->keys, "Keys per sequence, the queries' own included").group(attention);
+    verb.add("--heads", options->heads, "Query heads").group(attention);
+    verb.add("--kv-heads", options->kv_heads, "KV heads [the query heads]").group(attention);
+    verb.add("--head-dim", options->head_dim, "Size of a head").group(attention).shows_default();
+    verb.add("--full", options->full, "No causal mask").group(attention);
+    verb.add("--unfused", options->unfused, "Scores go through memory").group(attention);
     ask::add_execution_options(options->form, options->profile, options->calibration);
-    add_to(*verb, options->form);
-    verb->add_option("--set", options->settings, "Change a figure of the device for this run")
-        ->allow_extra_args(false)
-        ->type_name("PATH=VALUE|Nx");
-    options->output.add_to(*verb, {"table", "md", "json", "html"});
-    options->plot.add_to(*verb);
-    verb->callback(
-        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
+    add_to(verb, options->form);
+    verb.add("--set", options->settings, "Change a figure of the device for this run").repeated().type("PATH=VALUE|Nx");
+    options->output.add_to(verb, {"table", "md", "json", "html"});
+    options->plot.add_to(verb);
+    verb.runs([&program, options] { return run(*options, program.command); });
 }
 
 }  // namespace roofline::cli

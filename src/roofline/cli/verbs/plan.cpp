@@ -92,16 +92,15 @@ Result<int> run(const Options& options, const std::string& command) {
 
 void plan_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb = program.app.add_subcommand(
+    const Verb verb = program.verb(
         "plan", "Which devices, how many, and how to spread a model over them, so that requests are answered in time?");
     options->question.has_time = true;
     options->question.add_to(options->form);
-    add_to(*verb, options->form);
-    verb->add_flag("--all", options->all, "Show the whole front");
-    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
-    options->plot.add_to(*verb);
-    verb->callback(
-        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
+    add_to(verb, options->form);
+    verb.add("--all", options->all, "Show the whole front");
+    options->output.add_to(verb, {"table", "md", "csv", "json", "html"});
+    options->plot.add_to(verb);
+    verb.runs([&program, options] { return run(*options, program.command); });
 }
 
 }  // namespace roofline::cli

@@ -142,29 +142,24 @@ Result<int> run(const Options& options, const std::string& command) {
 
 void plot_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb =
-        program.app.add_subcommand("plot", "Reports as pictures: in the terminal, or as .svg, .png, .pdf or .html");
-    verb->add_option("reports", options->reports,
-                     "Reports of predict, bench or analyze (JSON); devices, by name or file")
-        ->type_name("REPORT");
-    verb->add_option("-d,--device", options->devices, "Also the roofs of this device")->type_name("DEVICE");
-    verb->add_option("-o,--output", options->file,
-                     "Draw to this file: .svg, .png, .pdf or .html (default: in the terminal)")
-        ->type_name("FILE");
-    verb->add_option("--format", options->format, "A page without naming a file for it")
-        ->check(CLI::IsMember({"html"}));
+    const Verb verb = program.verb("plot", "Reports as pictures: in the terminal, or as .svg, .png, .pdf or .html");
+    verb.add("reports", options->reports, "Reports of predict, bench or analyze (JSON); devices, by name or file")
+        .type("REPORT");
+    verb.add("-d,--device", options->devices, "Also the roofs of this device").type("DEVICE");
+    verb.add("-o,--output", options->file, "Draw to this file: .svg, .png, .pdf or .html (default: in the terminal)")
+        .type("FILE");
+    verb.add("--format", options->format, "A page without naming a file for it").one_of({"html"});
     std::string charts;
     for (const auto& chart : render::chart::account_charts())
         charts += fmt::format("{}{} ({})", charts.empty() ? "" : "; ", chart.name, chart.shows);
-    verb->add_option("--chart", options->chart, "What to draw: " + charts)->capture_default_str()->type_name("NAME");
-    verb->add_option("--title", options->title, "Of the roofline")->type_name("TEXT");
-    verb->add_option("--levels", options->levels, "Whose bandwidths are drawn: memory, cache, host, peer, network; all")
-        ->capture_default_str()
-        ->type_name("LIST");
-    verb->add_flag("--gaps", options->gaps, "Draw how far each operator is below its roof");
-    options->colour.add_to(*verb);
-    verb->callback(
-        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
+    verb.add("--chart", options->chart, "What to draw: " + charts).shows_default().type("NAME");
+    verb.add("--title", options->title, "Of the roofline").type("TEXT");
+    verb.add("--levels", options->levels, "Whose bandwidths are drawn: memory, cache, host, peer, network; all")
+        .shows_default()
+        .type("LIST");
+    verb.add("--gaps", options->gaps, "Draw how far each operator is below its roof");
+    options->colour.add_to(verb);
+    verb.runs([&program, options] { return run(*options, program.command); });
 }
 
 }  // namespace roofline::cli

@@ -94,17 +94,15 @@ Result<int> run(const Options& options, const std::string& command) {
 
 void predict_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb =
-        program.app.add_subcommand("predict", "How fast can it go, how fast will it go, and what holds it back?");
+    const Verb verb = program.verb("predict", "How fast can it go, how fast will it go, and what holds it back?");
     options->question.has_time = true;
     options->question.add_to(options->form);
-    add_to(*verb, options->form);
-    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
-    options->plot.add_to(*verb);
-    verb->add_flag("--explain", options->explain, "Show the arithmetic of every operator, line by line");
-    verb->add_flag("--all", options->all, "Show every operator, also those of less than 0.1% of the time");
-    verb->callback(
-        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
+    add_to(verb, options->form);
+    options->output.add_to(verb, {"table", "md", "csv", "json", "html"});
+    options->plot.add_to(verb);
+    verb.add("--explain", options->explain, "Show the arithmetic of every operator, line by line");
+    verb.add("--all", options->all, "Show every operator, also those of less than 0.1% of the time");
+    verb.runs([&program, options] { return run(*options, program.command); });
 }
 
 }  // namespace roofline::cli

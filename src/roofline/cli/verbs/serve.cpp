@@ -115,19 +115,18 @@ Result<int> run(const Options& options) {
 
 void serve_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb =
-        program.app.add_subcommand("serve", "The calculator in the browser, and an interface for programs");
-    verb->add_option("--host", options->host, "Address to listen at; others than this machine's own are open to all")
-        ->capture_default_str()
-        ->type_name("ADDRESS");
-    verb->add_option("--port", options->port, "Port; 0: any that is free")->capture_default_str()->type_name("N");
-    verb->add_option("-t,--threads", options->threads, "Connections at once (default: 128)")->type_name("N");
-    verb->add_option("--time-limit", options->time_limit, "Seconds after which a question is given up")
-        ->capture_default_str()
-        ->type_name("SECONDS");
-    verb->add_flag("--open", options->open, "Open it in the browser");
-    verb->add_flag("--allow-measure", options->allow_measure, "Let anyone who can reach it measure this machine");
-    verb->callback([&program, options] { program.action = [options] { return run(*options); }; });
+    const Verb verb = program.verb("serve", "The calculator in the browser, and an interface for programs");
+    verb.add("--host", options->host, "Address to listen at; others than this machine's own are open to all")
+        .shows_default()
+        .type("ADDRESS");
+    verb.add("--port", options->port, "Port; 0: any that is free").shows_default().type("N");
+    verb.add("-t,--threads", options->threads, "Connections at once (default: 128)").type("N");
+    verb.add("--time-limit", options->time_limit, "Seconds after which a question is given up")
+        .shows_default()
+        .type("SECONDS");
+    verb.add("--open", options->open, "Open it in the browser");
+    verb.add("--allow-measure", options->allow_measure, "Let anyone who can reach it measure this machine");
+    verb.runs([options] { return run(*options); });
 }
 
 }  // namespace roofline::cli

@@ -394,37 +394,35 @@ Result<int> run(const Options& options, const std::string& command) {
 
 void sweep_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb = program.app.add_subcommand(
+    const Verb verb = program.verb(
         "sweep",
         "The same question for many values: any option takes a list (1,2,4) or a range (1-64*2, 128-1024+128)");
     options->scenario.add_to(options->form);
     options->traffic.add_to(options->form);
-    add_to(*verb, options->form, Lists::welcome);
+    add_to(verb, options->form, Lists::welcome);
     const char* group = "Sweep";
-    verb->add_option(
-            "-o,--output", options->file,
-            "Write to this file: .csv, .jsonl, .sqlite, .md, .html; one that holds the first rows is taken up again")
-        ->group(group)
-        ->type_name("FILE")
-        ->check(number_for_a_file);
-    verb->add_option("--format", options->format, "table, md, csv, jsonl, sqlite or html (default: by the file's name)")
-        ->group(group)
-        ->check(CLI::IsMember({"table", "md", "csv", "jsonl", "sqlite", "html"}));
-    verb->add_option("--plot", options->plot.file, "Also draw throughput against latency: .svg, .png, .pdf or .html")
-        ->group(group)
-        ->type_name("FILE");
-    verb->add_option("--metrics", options->metrics,
-                     "Columns after the axes: names or beginnings of names (decode, ttft, request), or all")
-        ->group(group)
-        ->type_name("LIST");
-    verb->add_option("-t,--threads", options->threads, "Threads (default: all cores)")->group(group)->type_name("N");
-    verb->add_option("--shard", options->shard, "Only this part of the rows: i/n, i from 1 to n")
-        ->group(group)
-        ->capture_default_str()
-        ->type_name("I/N");
-    verb->add_flag("--overwrite", options->overwrite, "Start anew even where the file holds something")->group(group);
-    verb->callback(
-        [&program, options] { program.action = [&program, options] { return run(*options, program.command); }; });
+    verb.add("-o,--output", options->file,
+             "Write to this file: .csv, .jsonl, .sqlite, .md, .html; one that holds the first rows is taken up again")
+        .group(group)
+        .type("FILE")
+        .check(number_for_a_file);
+    verb.add("--format", options->format, "table, md, csv, jsonl, sqlite or html (default: by the file's name)")
+        .group(group)
+        .one_of({"table", "md", "csv", "jsonl", "sqlite", "html"});
+    verb.add("--plot", options->plot.file, "Also draw throughput against latency: .svg, .png, .pdf or .html")
+        .group(group)
+        .type("FILE");
+    verb.add("--metrics", options->metrics,
+             "Columns after the axes: names or beginnings of names (decode, ttft, request), or all")
+        .group(group)
+        .type("LIST");
+    verb.add("-t,--threads", options->threads, "Threads (default: all cores)").group(group).type("N");
+    verb.add("--shard", options->shard, "Only this part of the rows: i/n, i from 1 to n")
+        .group(group)
+        .shows_default()
+        .type("I/N");
+    verb.add("--overwrite", options->overwrite, "Start anew even where the file holds something").group(group);
+    verb.runs([&program, options] { return run(*options, program.command); });
 }
 
 }  // namespace roofline::cli

@@ -350,26 +350,23 @@ Result<int> validate(const Options& options, const std::string& command) {
 
 void validate_verb(Program& program) {
     auto options = std::make_shared<Options>();
-    CLI::App* verb = program.app.add_subcommand("validate", "How far predictions are from measurements");
-    verb->add_option(
-            "files,--data", options->files,
-            "Measured tables (CSV, JSON) or folders of them, reports of bench or analyze, device files of measure; "
-            "without any, the tables shipped with the program")
-        ->type_name("FILE");
-    verb->add_option("--calibration", options->calibration,
-                     "Constants written by calibrate, instead of the built-in ones")
-        ->type_name("FILE");
-    verb->add_option("--leave-out", options->leave_out,
-                     "What the constants have not seen of a row: its family of shapes, or all of its device")
-        ->check(CLI::IsMember({"family", "device"}));
-    verb->add_option("--by", options->by, "Only these tables: by kind; with size; by device; with type and device")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"kind", "size", "device", "type"}));
-    verb->add_flag("--per-row", options->per_row, "Each row with its prediction");
-    options->output.add_to(*verb, {"table", "md", "csv", "json", "html"});
-    options->plot.add_to(*verb);
-    verb->callback(
-        [&program, options] { program.action = [&program, options] { return validate(*options, program.command); }; });
+    const Verb verb = program.verb("validate", "How far predictions are from measurements");
+    verb.add("files,--data", options->files,
+             "Measured tables (CSV, JSON) or folders of them, reports of bench or analyze, device files of measure; "
+             "without any, the tables shipped with the program")
+        .type("FILE");
+    verb.add("--calibration", options->calibration, "Constants written by calibrate, instead of the built-in ones")
+        .type("FILE");
+    verb.add("--leave-out", options->leave_out,
+             "What the constants have not seen of a row: its family of shapes, or all of its device")
+        .one_of({"family", "device"});
+    verb.add("--by", options->by, "Only these tables: by kind; with size; by device; with type and device")
+        .separated_by(',')
+        .one_of({"kind", "size", "device", "type"});
+    verb.add("--per-row", options->per_row, "Each row with its prediction");
+    options->output.add_to(verb, {"table", "md", "csv", "json", "html"});
+    options->plot.add_to(verb);
+    verb.runs([&program, options] { return validate(*options, program.command); });
 }
 
 }  // namespace roofline::cli
