@@ -6,7 +6,7 @@ if(benchmark_FOUND AND ROOFLINE_BENCH_SOURCES)
     target_link_libraries(roofline_benchmarks PRIVATE
         roofline_bench roofline_measure roofline_render roofline_io roofline_decide roofline_serving roofline_predict roofline_model
         roofline_core roofline_options
-        nlohmann_json::nlohmann_json fmt::fmt-header-only benchmark::benchmark)
+        nlohmann_json::nlohmann_json roofline_fmt benchmark::benchmark)
     target_compile_definitions(roofline_benchmarks PRIVATE
         "ROOFLINE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\""
         "ROOFLINE_BINARY=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/roofline${CMAKE_EXECUTABLE_SUFFIX}\"")
@@ -19,4 +19,4 @@ endif()
 add_executable(roofline_agreement EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/bench/agreement/main.cpp")
 target_include_directories(roofline_agreement PRIVATE "${PROJECT_SOURCE_DIR}/tests")
 target_link_libraries(roofline_agreement PRIVATE roofline_io roofline_decide roofline_serving roofline_predict
-                      roofline_model roofline_core roofline_options nlohmann_json::nlohmann_json fmt::fmt-header-only)
+                      roofline_model roofline_core roofline_options nlohmann_json::nlohmann_json roofline_fmt)

@@ -32,11 +32,11 @@ function(roofline_fuzz_targets)
         return()
     endif()
     set(folder "${PROJECT_BINARY_DIR}/fuzz")
-    set(flags -std=c++23 -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+    set(flags -std=c++23 -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=null -fno-sanitize-recover=undefined
               -fno-omit-frame-pointer -ffp-contract=off -w
               # libstdc++ 12 offers std::expected only to compilers that claim all of C++20's concepts.
               -D__cpp_concepts=202002L
-              -DJSON_NOEXCEPTION -DFMT_EXCEPTIONS=0 -DFMT_HEADER_ONLY=1 "-DROOFLINE_VERSION=\"${PROJECT_VERSION}\""
+              -DJSON_NOEXCEPTION -DFMT_EXCEPTIONS=0 "-DROOFLINE_VERSION=\"${PROJECT_VERSION}\""
               -I "${PROJECT_SOURCE_DIR}/src" -I "${PROJECT_SOURCE_DIR}/tests" -I "${ROOFLINE_GENERATED_DIR}")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/roofline/analyze/*.cpp")
     set(objects "")
@@ -56,7 +56,7 @@ function(roofline_fuzz_targets)
     endforeach()
     # Twice: rooms refer to one another through what the data library holds.
     set(rooms roofline_render roofline_io roofline_decide roofline_serving roofline_predict roofline_model roofline_core
-              roofline_data)
+              roofline_data roofline_fmt)
     set(archives "")
     foreach(room IN LISTS rooms rooms)
         list(APPEND archives "$<TARGET_FILE:${room}>")

@@ -1,13 +1,43 @@
 # A room: everything under src/roofline/NAME as the static library roofline_NAME.
 #
 #   roofline_room(NAME io DEPENDS core model     rooms whose headers it may include
-#                 LINK fmt::fmt-header-only ...  libraries from outside
+#                 LINK roofline_fmt ...  libraries from outside
 #                 REGISTRIES families            subfolders listed in roofline/NAME/SUBFOLDER.inc (Registry.cmake)
 #                 EXCLUDE main.cpp               files that belong to another target
-#                 PRECOMPILE                     compile the slow headers of libraries once for all its files
+#                 PRECOMPILE                     include the slow headers of libraries, compiled once for all such rooms
 #                 EXCEPTIONS)                    compile with exceptions; the portable rooms do without
 #
 # A room that has no source file (yet, or because it is all headers) becomes an INTERFACE library.
+# Slow headers for rooms with exceptions or without, which the compiler keeps apart.
+function(roofline_reuse_slow_headers ROOM EXCEPTIONS)
+    set(headers roofline_slow_headers)
+    set(options ${ROOFLINE_SANITIZE_FLAGS})
+    if(EXCEPTIONS)
+        string(APPEND headers _with_exceptions)
+    else()
+        list(APPEND options -fno-exceptions)
+    endif()
+    if(NOT TARGET ${headers})
+        file(CONFIGURE OUTPUT "${ROOFLINE_GENERATED_DIR}/${headers}.cpp" CONTENT "// Slow headers, for many rooms.\n" @ONLY)
+        add_library(${headers} OBJECT "${ROOFLINE_GENERATED_DIR}/${headers}.cpp")
+        target_link_libraries(${headers} PRIVATE roofline_options nlohmann_json::nlohmann_json roofline_fmt)
+        target_compile_options(${headers} PRIVATE ${options})
+        target_precompile_headers(${headers} PRIVATE ${ROOFLINE_SLOW_HEADERS})
+    endif()
+    target_precompile_headers(${ROOM} REUSE_FROM ${headers})
+endfunction()
+
+# Loops that are timed: optimised in every build, for an unoptimised loop measures the compiler; but not under the
+# sanitizers, where nothing is timed and optimising takes longest.
+function(roofline_loops)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "FOLDER" "OPTIONS")
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.cpp")
+    if(ROOFLINE_SANITIZE)
+        list(FILTER arg_OPTIONS EXCLUDE REGEX "^-O")
+    endif()
+    set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${arg_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
 function(roofline_room)
     cmake_parse_arguments(PARSE_ARGV 0 arg "EXCEPTIONS;PRECOMPILE" "NAME" "DEPENDS;LINK;REGISTRIES;EXCLUDE")
     set(target "roofline_${arg_NAME}")
@@ -23,14 +53,12 @@ function(roofline_room)
         add_library(${target} STATIC ${sources})
         set(scope PUBLIC)
         target_link_libraries(${target} PRIVATE roofline_options)
-        if(ROOFLINE_SANITIZE)
-            target_compile_options(${target} PRIVATE ${ROOFLINE_SANITIZE_FLAGS})
-        endif()
-        if(arg_PRECOMPILE)
-            target_precompile_headers(${target} PRIVATE ${ROOFLINE_SLOW_HEADERS})
-        endif()
+        target_compile_options(${target} PRIVATE ${ROOFLINE_SANITIZE_FLAGS})
         if(NOT arg_EXCEPTIONS)
             target_compile_options(${target} PRIVATE -fno-exceptions)
+        endif()
+        if(arg_PRECOMPILE)
+            roofline_reuse_slow_headers(${target} ${arg_EXCEPTIONS})
         endif()
     else()
         add_library(${target} INTERFACE)
@@ -39,9 +67,6 @@ function(roofline_room)
 
     target_include_directories(${target} ${scope} "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${target} ${scope} ${rooms} ${arg_LINK})
-    if(arg_NAME STREQUAL "io") # and, through it, cli and the tests
-        target_compile_definitions(${target} ${scope} "ROOFLINE_VERSION=\"${PROJECT_VERSION}\"")
-    endif()
 
     foreach(registry IN LISTS arg_REGISTRIES)
         roofline_registry(OUT "roofline/${arg_NAME}/${registry}.inc" FOLDER "${folder}/${registry}")

@@ -80,10 +80,13 @@ std::string plain(double value) {
 }
 
 std::string grouped(double value) {
-    std::string digits = fmt::format("{:.0f}", std::fabs(value));
-    for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
-        digits.insert(static_cast<std::size_t>(i), ",");
-    return value < 0.0 ? "-" + digits : digits;
+    const std::string digits = fmt::format("{:.0f}", std::fabs(value));
+    std::string text = value < 0.0 ? "-" : "";
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+        text += digits[i];
+    }
+    return text;
 }
 
 }  // namespace roofline::render
