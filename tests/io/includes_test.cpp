@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -82,6 +83,27 @@ const std::map<std::string, std::set<std::string>>& arrows() {
     return allowed;
 }
 
+/// Types that headers define outside of other types, by their full names, and the files that do. What is defined there
+/// begins its line.
+std::map<std::string, std::set<std::string>> types_of_headers() {
+    const std::filesystem::path root = std::filesystem::path(ROOFLINE_SOURCE_DIR) / "src" / "roofline";
+    std::map<std::string, std::set<std::string>> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+        if (!entry.is_regular_file() || entry.path().extension() != ".hpp") continue;
+        std::ifstream stream(entry.path());
+        std::string space;
+        for (std::string text; std::getline(stream, text);) {
+            if (text.starts_with("namespace ")) space = text.substr(10, text.find(' ', 10) - 10);
+            for (const std::string_view keyword : {"struct ", "class ", "enum class "}) {
+                if (!text.starts_with(keyword) || text.ends_with(";")) continue;
+                const std::string name = text.substr(keyword.size(), text.find(' ', keyword.size()) - keyword.size());
+                files[space + "::" + name].insert(entry.path().lexically_relative(root).generic_string());
+            }
+        }
+    }
+    return files;
+}
+
 TEST(Includes, TheReaderOfIncludeLinesSeesThem) {
     EXPECT_EQ(includes_of_line("#include <vector>", "f", "core", 1).at(0).target, "vector");
     EXPECT_EQ(includes_of_line("  #  include \"roofline/io/units.hpp\"  // why", "f", "core", 1).at(0).target,
@@ -114,6 +136,17 @@ TEST(Includes, QuotesAreForOurOwnFilesByTheirFullPath) {
         EXPECT_EQ(include.quoted, include.target.starts_with("roofline/"))
             << include.file << ":" << include.line << ": " << include.target;
     }
+}
+
+TEST(Headers, DefineNoTypeTwiceUnderOneName) {
+    // Two of one name are no error as long as no file includes both, but std::vector of the one may be that of the
+    // other.
+    const auto types = types_of_headers();
+    EXPECT_TRUE(types.contains("roofline::Device"));
+    EXPECT_TRUE(types.contains("roofline::assess::FitRow"));
+    EXPECT_GT(types.size(), 300U);
+    for (const auto& [name, files] : types)
+        EXPECT_EQ(files.size(), 1U) << name << ": " << *files.begin() << " and " << *files.rbegin();
 }
 
 TEST(Includes, CoreModelPredictAndServingNeedNothingButTheStandardLibrary) {

@@ -27,7 +27,7 @@ constexpr std::size_t most_rows_of_a_fit = 1200;
 // A generation with a handful of rows does not count for more than this many times as many.
 constexpr double most_weight = 4.0;
 
-using RowPointers = std::vector<const Row*>;
+using RowPointers = std::vector<const FitRow*>;
 
 /// Whether rows count alike, or generations do, however many rows each has: what is carried to a device that nothing
 /// like it was measured on stands for the next generation, not for one more device of the one that was measured most.
@@ -53,7 +53,7 @@ Constants fit_rows(const KernelClass& kernel_class, const RowPointers& rows, con
 /// Median of |log error|: how well a formula can do at all.
 double scatter(const KernelClass& kernel_class, const RowPointers& rows, const Constants& constants) {
     std::vector<double> errors;
-    for (const Row* row : rows) {
+    for (const FitRow* row : rows) {
         const double expected =
             predicted_seconds(row->sample.calls, std::span(constants.data(), kernel_class.constants.size()));
         errors.push_back(std::fabs(std::log(expected / row->sample.seconds)));
@@ -75,7 +75,7 @@ class ClassFit {
              Residuals* transfers)
         : class_(kernel_class), measured_(rows), into_(into), transfers_(transfers) {}
 
-    void add(const GroupKey& key, const std::vector<Row>& rows) {
+    void add(const GroupKey& key, const std::vector<FitRow>& rows) {
         if (rows.size() < least_rows_of_a_group) return;
         groups_[key] = pointers(rows);
     }
@@ -106,9 +106,9 @@ class ClassFit {
     }
 
   private:
-    static RowPointers pointers(const std::vector<Row>& rows) {
+    static RowPointers pointers(const std::vector<FitRow>& rows) {
         RowPointers result;
-        for (const Row& row : rows) result.push_back(&row);
+        for (const FitRow& row : rows) result.push_back(&row);
         return result;
     }
 
@@ -123,7 +123,7 @@ class ClassFit {
         fitted.rows = static_cast<double>(rows.size());
         if (scope == Scope::everything) {
             std::set<std::string> vendors;
-            for (const Row* row : rows) vendors.insert(row->device->vendor);
+            for (const FitRow* row : rows) vendors.insert(row->device->vendor);
             fitted.vendors.assign(vendors.begin(), vendors.end());
         }
         into_.add(std::move(fitted));
@@ -131,7 +131,7 @@ class ClassFit {
 
     void fit_group(const GroupKey& key, const RowPointers& rows, const Constants& prior, std::ptrdiff_t members) {
         std::map<std::string, std::map<std::string, RowPointers>> by_generation;
-        for (const Row* row : rows) by_generation[row->device->generation][row->device->name].push_back(row);
+        for (const FitRow* row : rows) by_generation[row->device->generation][row->device->name].push_back(row);
         const double pull = members > 1 && !family_of(key.stack).empty() ? pull_group : pull_class;
         // What a family left at a bound may have to move again here.
         const Constants general = fit_rows(class_, rows, prior, pull, Start::prior_and_class);
@@ -158,7 +158,9 @@ class ClassFit {
     /// generation: there rows count alike.
     Constants carried(const RowPointers& rows, const Constants& general, double pull) const {
         const bool collective = rows.front()->sample.calls.front().kernel.pattern == Pattern::collective;
-        const auto other = [&](const Row* row) { return row->device->generation != rows.front()->device->generation; };
+        const auto other = [&](const FitRow* row) {
+            return row->device->generation != rows.front()->device->generation;
+        };
         if (collective || std::none_of(rows.begin(), rows.end(), other)) return general;
         return fit_rows(class_, rows, general, pull, Start::prior, Voices::generations);
     }
@@ -169,7 +171,7 @@ class ClassFit {
                          const Constants& prior, double pull) {
         for (const auto& [generation, devices] : by_generation) {
             RowPointers others;
-            for (const Row* row : rows) {
+            for (const FitRow* row : rows) {
                 if (row->device->generation != generation) others.push_back(row);
             }
             const Constants general = others.empty() ? prior : fit_rows(class_, others, prior, pull);
@@ -197,7 +199,7 @@ class ClassFit {
     void note(const GroupKey& key, Scope scope, const std::string& of, const RowPointers& rows,
               const Constants& constants, std::string_view voice, double weight) {
         std::vector<Residual>& seen = (*transfers_)[{key, scope, of}];
-        for (const Row* row : rows)
+        for (const FitRow* row : rows)
             seen.push_back({residual_of(row->sample, measured_[row->index], constants), voice, weight});
     }
 

@@ -63,10 +63,10 @@ void set_range(Fitted& fitted, const std::vector<Residual>& seen, double margin)
 
 /// E9: what the kernels that everyone writes anew cost an author, against those of whom the constants are: the part by
 /// which they must differ to explain the times of his steps. Steps that hold much of them say most.
-double excess_of_author(const std::vector<Row>& rows, std::string_view device, const Constants& constants) {
+double excess_of_author(const std::vector<FitRow>& rows, std::string_view device, const Constants& constants) {
     double product = 0.0;
     double squares = 0.0;
-    for (const Row& row : rows) {
+    for (const FitRow& row : rows) {
         if (row.device->name != device) continue;
         const predict::Kernel& step = row.sample.calls.front().kernel;
         const double share = step.input_bytes / step.kernel_seconds;  // of such kernels: both are seconds of a step
@@ -81,7 +81,7 @@ double excess_of_author(const std::vector<Row>& rows, std::string_view device, c
 void note_residuals(const Groups& groups, const Calibration& fitted, const std::vector<bool>& held_back,
                     std::span<const Measurement> rows, Residuals& into) {
     for (const auto& [key, group] : groups) {
-        for (const Row& row : group) {
+        for (const FitRow& row : group) {
             if (!held_back[row.index]) continue;
             const Fitted* found = find_fit(fitted, key, Scope::device, row.device->name);
             if (found == nullptr) continue;

@@ -29,13 +29,13 @@ struct GroupKey {
     bool operator<(const GroupKey& other) const { return order() < other.order(); }
 };
 
-struct Row {
+struct FitRow {
     std::size_t index = 0;  // of the measurement
     const Device* device = nullptr;
     Sample sample;
 };
 
-using Groups = std::map<GroupKey, std::vector<Row>>;
+using Groups = std::map<GroupKey, std::vector<FitRow>>;
 
 /// Rows that are kernels, by group; those marked in `used`.
 Groups kernel_groups(std::span<const Measurement> rows, const std::vector<bool>& used);
