@@ -79,6 +79,20 @@ TEST(ChooseEngine, FallsBackToTheVectorEngineOfTheSameType) {
     expect_choice(cpu, DType::bf16, Engine::vector, DType::bf16, true);
 }
 
+TEST(ChooseEngine, AProcessorsFp16StandsInForNothingElse) {
+    // A Neoverse N1: fp16 instructions twice as fast as fp32, which add up in fp16, and none for bf16.
+    Device cpu;
+    cpu.kind = "cpu";
+    set_rate(cpu, Engine::vector, DType::fp32, 80e9);
+    set_rate(cpu, Engine::vector, DType::fp16, 160e9);
+    expect_choice(cpu, DType::bf16, Engine::vector, DType::fp32, false);
+    expect_choice(cpu, DType::int8, Engine::vector, DType::fp32, false);
+    expect_choice(cpu, DType::fp16, Engine::vector, DType::fp16, true);
+    // Matrix engines add up in fp32 wherever they are.
+    set_rate(cpu, Engine::matrix, DType::fp16, 320e9);
+    expect_choice(cpu, DType::bf16, Engine::matrix, DType::fp16, false);
+}
+
 TEST(ChooseEngine, FallsBackToFp32VectorsAtLast) {
     Device plain;
     set_rate(plain, Engine::vector, DType::fp32, 4e12);

@@ -47,6 +47,12 @@ std::optional<Engine> engine_of(const Device& device, DType type) {
     return std::nullopt;
 }
 
+/// Products of other types add up in fp32. A processor's instructions for fp16 add up in fp16, which serves none but
+/// those who asked for it; matrix engines do as they should.
+bool may_stand_in(const Device& device, Engine engine, DType type) {
+    return !(device.kind == "cpu" && engine == Engine::vector && type == DType::fp16);
+}
+
 }  // namespace
 
 std::string_view name(SourceKind kind) {
@@ -81,7 +87,8 @@ const Figure* Device::usable(Level which) const {
 std::optional<EngineChoice> choose_engine(const Device& device, DType type) {
     if (const auto engine = engine_of(device, type)) return EngineChoice{*engine, type, true};
     for (const DType other : stand_ins(type)) {
-        if (const auto engine = engine_of(device, other)) return EngineChoice{*engine, other, false};
+        const auto engine = engine_of(device, other);
+        if (engine && may_stand_in(device, *engine, other)) return EngineChoice{*engine, other, false};
     }
     return std::nullopt;
 }
