@@ -32,8 +32,8 @@ function(roofline_fuzz_targets)
         return()
     endif()
     set(folder "${PROJECT_BINARY_DIR}/fuzz")
-    set(flags -std=c++23 -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=null -fno-sanitize-recover=undefined
-              -fno-omit-frame-pointer -ffp-contract=off -w
+    set(flags -std=c++23 -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=null
+              -fno-sanitize-recover=undefined -fno-omit-frame-pointer -ffp-contract=off -w
               # libstdc++ 12 offers std::expected only to compilers that claim all of C++20's concepts.
               -D__cpp_concepts=202002L
               -DJSON_NOEXCEPTION -DFMT_EXCEPTIONS=0 "-DROOFLINE_VERSION=\"${PROJECT_VERSION}\""

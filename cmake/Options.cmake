@@ -37,9 +37,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     target_compile_options(roofline_options INTERFACE -Wno-restrict)
 endif()
 
-# Headers that take longer to read than most of our files do: compiled once for each target that uses them.
-set(ROOFLINE_SLOW_HEADERS <algorithm> <map> <string> <vector> <nlohmann/json.hpp> <fmt/format.h>)
-
 # The rooms are instrumented (Room.cmake), the tests that drive them are not: that halves the time to build. A null pointer
 # needs no check at each use: where it is read, the address sanitizer says so.
 set(ROOFLINE_SANITIZE_FLAGS "")

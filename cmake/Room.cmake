@@ -1,43 +1,15 @@
+include(SlowHeaders)
+
 # A room: everything under src/roofline/NAME as the static library roofline_NAME.
 #
 #   roofline_room(NAME io DEPENDS core model     rooms whose headers it may include
-#                 LINK roofline_fmt ...  libraries from outside
+#                 LINK roofline_fmt ...          libraries from outside
 #                 REGISTRIES families            subfolders listed in roofline/NAME/SUBFOLDER.inc (Registry.cmake)
 #                 EXCLUDE main.cpp               files that belong to another target
 #                 PRECOMPILE                     include the slow headers of libraries, compiled once for all such rooms
 #                 EXCEPTIONS)                    compile with exceptions; the portable rooms do without
 #
 # A room that has no source file (yet, or because it is all headers) becomes an INTERFACE library.
-# Slow headers for rooms with exceptions or without, which the compiler keeps apart.
-function(roofline_reuse_slow_headers ROOM EXCEPTIONS)
-    set(headers roofline_slow_headers)
-    set(options ${ROOFLINE_SANITIZE_FLAGS})
-    if(EXCEPTIONS)
-        string(APPEND headers _with_exceptions)
-    else()
-        list(APPEND options -fno-exceptions)
-    endif()
-    if(NOT TARGET ${headers})
-        file(CONFIGURE OUTPUT "${ROOFLINE_GENERATED_DIR}/${headers}.cpp" CONTENT "// Slow headers, for many rooms.\n" @ONLY)
-        add_library(${headers} OBJECT "${ROOFLINE_GENERATED_DIR}/${headers}.cpp")
-        target_link_libraries(${headers} PRIVATE roofline_options nlohmann_json::nlohmann_json roofline_fmt)
-        target_compile_options(${headers} PRIVATE ${options})
-        target_precompile_headers(${headers} PRIVATE ${ROOFLINE_SLOW_HEADERS})
-    endif()
-    target_precompile_headers(${ROOM} REUSE_FROM ${headers})
-endfunction()
-
-# Loops that are timed: optimised in every build, for an unoptimised loop measures the compiler; but not under the
-# sanitizers, where nothing is timed and optimising takes longest.
-function(roofline_loops)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "" "FOLDER" "OPTIONS")
-    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.cpp")
-    if(ROOFLINE_SANITIZE)
-        list(FILTER arg_OPTIONS EXCLUDE REGEX "^-O")
-    endif()
-    set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${arg_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
-endfunction()
-
 function(roofline_room)
     cmake_parse_arguments(PARSE_ARGV 0 arg "EXCEPTIONS;PRECOMPILE" "NAME" "DEPENDS;LINK;REGISTRIES;EXCLUDE")
     set(target "roofline_${arg_NAME}")
@@ -72,4 +44,15 @@ function(roofline_room)
         roofline_registry(OUT "roofline/${arg_NAME}/${registry}.inc" FOLDER "${folder}/${registry}")
         target_include_directories(${target} ${scope} "${ROOFLINE_GENERATED_DIR}")
     endforeach()
+endfunction()
+
+# Loops that are timed: optimised in every build, for an unoptimised loop measures the compiler; but not under the
+# sanitizers, where nothing is timed and optimising takes longest.
+function(roofline_loops)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "FOLDER" "OPTIONS")
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${arg_FOLDER}/*.cpp")
+    if(ROOFLINE_SANITIZE)
+        list(FILTER arg_OPTIONS EXCLUDE REGEX "^-O")
+    endif()
+    set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${arg_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
