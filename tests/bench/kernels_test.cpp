@@ -229,7 +229,7 @@ Task attention(std::int64_t batch, std::int64_t tokens, std::int64_t context, DT
 std::vector<const AttentionKernels*> all_attention() {
     std::vector<const AttentionKernels*> all = {&portable_attention()};
     for (const AttentionKernels* more :
-         {neon_attention(), neon_pairs_attention(), avx2_attention(), avx512_attention()}) {
+         {neon_attention(), neon_pairs_attention(), avx2_attention(), avx512_attention(), amx_attention()}) {
         if (more != nullptr) all.push_back(more);
     }
     return all;

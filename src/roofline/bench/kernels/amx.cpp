@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cstring>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <vector>
+
+#include "roofline/measure/tile_registers.hpp"
 
 namespace roofline::bench {
 namespace amx {
@@ -26,14 +26,6 @@ constexpr std::int64_t tile_bytes = tile_side * line;
 constexpr std::int64_t rows_at_once = 2 * tile_side;  // of W
 constexpr std::int64_t least_rows = 4;                // of x: fewer are read as fast by AVX-512
 constexpr std::int64_t least_rows_int4 = 8;
-
-struct alignas(64) TileConfig {
-    std::uint8_t palette = 1;
-    std::uint8_t start_row = 0;
-    std::uint8_t reserved[14] = {};
-    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
 
 struct Bf16Tiles {
     using Sum = float;
@@ -106,8 +98,7 @@ __attribute__((target("avx512f"))) void save(const ProductCall& call,
 
 template <class Tiles>
 __attribute__((target("amx-tile"))) void product(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    const TileConfig config;
-    asm volatile("ldtilecfg %0" : : "m"(config));  // the intrinsic of GCC 12 reads eight bytes of it
+    measure::configure({});
     const std::int64_t row_bytes = call.k * bits(call.weights.type) / 8;
     const auto* weights = static_cast<const char*>(call.weights.values);
     const auto* packed = static_cast<const char*>(call.packed);
@@ -251,8 +242,7 @@ __attribute__((target("avx512f,avx512bw,amx-tile,amx-int8"))) void multiply_int4
 
 __attribute__((target("avx512f,amx-tile"))) void several_rows_int4(const ProductCall& call, std::int64_t first,
                                                                    std::int64_t last) {
-    const TileConfig config;
-    asm volatile("ldtilecfg %0" : : "m"(config));
+    measure::configure({});
     const std::int64_t groups = call.k / int4_group;
     const bool several = call.m > 2 * tile_side;  // pairs of panels
     static thread_local Int4Block block;
@@ -321,13 +311,6 @@ void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last
                                                       : avx512_products()->int4(call, first, last);
 }
 
-/// The system hands out the tile registers on request only, to the process, before it first touches them.
-bool permitted() {
-    constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-    constexpr int tile_data = 18;
-    return ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-}
-
 }  // namespace
 }  // namespace amx
 
@@ -335,7 +318,7 @@ const ProductKernels* amx_products() {
     static const ProductKernels* const here = []() -> const ProductKernels* {
         const ProductKernels* vectors = avx512_products();
         if (vectors == nullptr || !__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-bf16") ||
-            !__builtin_cpu_supports("amx-int8") || !amx::permitted())
+            !__builtin_cpu_supports("amx-int8") || !measure::tile_registers_permitted())
             return nullptr;
         static const ProductKernels kernels = {.name = "AVX-512 and AMX",
                                                .fp32 = vectors->fp32,

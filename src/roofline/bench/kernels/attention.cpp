@@ -11,6 +11,11 @@ constexpr std::int64_t most_rows = 256;        // of queries that share a piece;
 constexpr std::int64_t least_positions = 128;  // a shorter piece is not worth the combining; whole tiles
 constexpr float nothing_yet = -1e30F;
 
+/// Room for so many floats in whole lines. head_dim is a multiple of 32, so rows of it are whole too.
+std::int64_t in_lines(std::int64_t floats) {
+    return (floats + 15) / 16 * 16;
+}
+
 /// One token for each sequence: pieces of the context are shared out. Who ends the last piece of a head combines them.
 template <class T>
 void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads& threads, AttentionScratch& scratch) {
@@ -21,11 +26,12 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
     // Where heads are many, or a thread is alone, nobody waits for a whole one.
     const std::int64_t splits = threads.count() == 1 || heads >= 4 * threads.count() ? 1 : parts.count();
     const std::int64_t queries = call.batch * call.query_heads;
-    const std::int64_t state_size = group * (d + 2);
-    scratch.floats.resize(static_cast<std::size_t>(queries * d + heads * splits * state_size));
+    const std::int64_t values_at = in_lines(2 * group);  // of a state
+    const std::int64_t state_size = values_at + group * d;
+    scratch.lines.resize(static_cast<std::size_t>(queries * d + heads * splits * state_size) / 16);
     scratch.ended.assign(static_cast<std::size_t>(heads), 0);
     const float scale = 1.0F / std::sqrt(static_cast<float>(d));
-    float* scaled = scratch.floats.data();
+    float* scaled = scratch.lines.data()->floats;
     for (std::int64_t i = 0; i < queries * d; ++i) scaled[i] = call.q[i] * scale;
     float* partial = scaled + queries * d;
     const auto* keys = static_cast<const T*>(call.keys);
@@ -43,7 +49,7 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
                 const float* state = states + split * state_size;
                 const float weight = std::exp(state[query] - largest);
                 sum += weight * state[group + query];
-                for (std::int64_t i = 0; i < d; ++i) out[i] += weight * state[2 * group + query * d + i];
+                for (std::int64_t i = 0; i < d; ++i) out[i] += weight * state[values_at + query * d + i];
             }
             for (std::int64_t i = 0; i < d; ++i) out[i] /= sum;
         }
@@ -62,7 +68,7 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
         const std::int64_t base = head * call.capacity * d;
         if (first < last) {
             piece(scaled + head * group * d, group, keys + base, values + base, first, last - first, d,
-                  {state, state + group, state + 2 * group});
+                  {state, state + group, state + values_at});
         }
         const std::atomic_ref<std::int64_t> ended(scratch.ended[static_cast<std::size_t>(head)]);
         if (ended.fetch_add(1, std::memory_order_acq_rel) == splits - 1) combine(head);
@@ -95,12 +101,12 @@ void prefill(const AttentionCall& call, AttentionKernels::Piece<T> piece, Thread
         const std::int64_t kv_head = head % call.kv_heads;
         const std::int64_t tokens = std::min(block, call.tokens - first);
         const std::int64_t rows = tokens * group;
-        static thread_local std::vector<float> floats;
-        floats.assign(static_cast<std::size_t>(rows * (2 * d + 2)), 0.0F);
-        float* scaled = floats.data();
-        float* largest = scaled + rows * d;
+        static thread_local std::vector<LineOfFloats> lines;
+        lines.assign(static_cast<std::size_t>(2 * rows * d + in_lines(2 * rows)) / 16, {});
+        float* scaled = lines.data()->floats;
+        float* sought = scaled + rows * d;
+        float* largest = sought + rows * d;
         float* sums = largest + rows;
-        float* sought = sums + rows;
         std::fill(largest, largest + rows, nothing_yet);
         const auto query_of = [&](std::int64_t row) {
             const std::int64_t token = sequence * call.tokens + first + row / group;
@@ -162,7 +168,7 @@ void attend(const AttentionCall& call, const AttentionKernels& kernels, Threads&
 const AttentionKernels& best_attention() {
     static const AttentionKernels* const best = [] {
         for (const AttentionKernels* kernels :
-             {neon_attention(), neon_pairs_attention(), avx512_attention(), avx2_attention()}) {
+             {neon_attention(), neon_pairs_attention(), amx_attention(), avx512_attention(), avx2_attention()}) {
             if (kernels != nullptr) return kernels;
         }
         return &portable_attention();

@@ -94,11 +94,17 @@ const AttentionKernels* neon_attention();        // null where the processor (or
 const AttentionKernels* neon_pairs_attention();  // likewise for AArch64
 const AttentionKernels* avx2_attention();
 const AttentionKernels* avx512_attention();
+const AttentionKernels* amx_attention();  // likewise for tile registers beside AVX-512
 const AttentionKernels& best_attention();
+
+/// A vector that lies across two lines of a cache is loaded twice.
+struct alignas(64) LineOfFloats {
+    float floats[16];
+};
 
 /// Room for partial results, kept between calls.
 struct AttentionScratch {
-    std::vector<float> floats;
+    std::vector<LineOfFloats> lines;
     std::vector<std::int64_t> ended;  // pieces of each head
 };
 

@@ -1,48 +1,26 @@
 // x86-64 with tile registers (AMX): products of 16 x 64 bytes by 64 bytes x 16 into 16 x 16. Twice each: operands that
 // stay in their tiles, which is the peak of the unit; and operands loaded from the first cache for every four products,
 // as a matrix product must.
-//
-// The system hands out the tile registers on request only, to the process, before it first touches them.
 #include "roofline/measure/accumulators.hpp"
 #include "roofline/measure/cpu_kernels.hpp"
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "roofline/measure/tile_registers.hpp"
 #endif
 
 namespace roofline::measure {
 #if defined(__x86_64__) && defined(__linux__)
 namespace {
 
-bool permitted() {
-    static const bool granted = [] {
-        constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-        constexpr int tile_data = 18;
-        return ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-    }();
-    return granted;
-}
 bool has_bf16() {
-    return __builtin_cpu_supports("amx-tile") != 0 && __builtin_cpu_supports("amx-bf16") != 0 && permitted();
+    return __builtin_cpu_supports("amx-tile") != 0 && __builtin_cpu_supports("amx-bf16") != 0 &&
+           tile_registers_permitted();
 }
 bool has_int8() {
-    return __builtin_cpu_supports("amx-tile") != 0 && __builtin_cpu_supports("amx-int8") != 0 && permitted();
-}
-
-struct alignas(64) TileConfig {
-    std::uint8_t palette = 1;
-    std::uint8_t start_row = 0;
-    std::uint8_t reserved[14] = {};
-    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-/// As an operand of the asm statement the whole struct is read; the intrinsic of GCC 12 only reads eight bytes of it,
-/// as far as the compiler knows, and the rest may never be stored.
-inline void configure(const TileConfig& config) {
-    asm volatile("ldtilecfg %0" : : "m"(config));
+    return __builtin_cpu_supports("amx-tile") != 0 && __builtin_cpu_supports("amx-int8") != 0 &&
+           tile_registers_permitted();
 }
 
 constexpr std::size_t tile_bytes = 1024;
