@@ -296,6 +296,20 @@ TEST(Bench, WhereNothingOfWhatWasAskedForRunsItEndsWithFour) {
     EXPECT_NE(other.err.find("a whole step needs a Llama-like model"), std::string::npos) << other.err;
 }
 
+TEST(Bench, ANumberTypeThatNoKernelReadsIsNotHere) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    const Answer alone = run(quick(model, {"--backend", "own", "--dtype", "int5"}));
+    EXPECT_EQ(alone.exit_code, 4);
+    EXPECT_EQ(alone.out, "");
+    EXPECT_EQ(alone.err,
+              "roofline: --dtype: no kernel here reads weights in int5; there are some for fp32, bf16, int8, int4\n");
+    const Answer beside = run(quick(model, {"--backend", "own", "--dtype", "int5,int8"}));
+    EXPECT_EQ(beside.exit_code, 0) << beside.err;
+    EXPECT_NE(beside.out.find("without int5: no kernel here reads such weights"), std::string::npos) << beside.out;
+    EXPECT_NE(beside.out.find("int8"), std::string::npos) << beside.out;
+}
+
 TEST(Bench, StoppedInTheMiddleItWritesNothing) {
     const TemporaryFolder folder;
     const TemporaryFolder results;

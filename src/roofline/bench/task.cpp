@@ -25,17 +25,6 @@ const Operator* find(const model::Lowered& lowered, std::string_view ending) {
     return nullptr;
 }
 
-/// Which of the types that kernels know stands for a format; empty for those that none reads.
-std::optional<DType> kernel_type(const Format& format) {
-    const bool plain = format.scaling == Scaling::none && !format.weight_only;
-    if (plain && (format.value == DType::fp32 || format.value == DType::bf16 || format.value == DType::fp16 ||
-                  format.value == DType::fp8))
-        return format.value;
-    if (format.name == "int8") return DType::int8;
-    if (format.name == "int4" || format.name == "awq" || format.name == "gptq") return DType::int4;
-    return std::nullopt;
-}
-
 /// The type of a product's weights, or why no kernel reads them. The bytes tell where they are other than the format of
 /// the model's products says: a head that shares the embedding table is as wide as the table, and a file may hold less.
 Result<DType> weight_type(const Operator& op) {
@@ -95,6 +84,16 @@ Planned plan_attention(const Operator& op, const predict::StageReport& stage, Ta
 }
 
 }  // namespace
+
+std::optional<DType> kernel_type(const Format& format) {
+    const bool plain = format.scaling == Scaling::none && !format.weight_only;
+    if (plain && (format.value == DType::fp32 || format.value == DType::bf16 || format.value == DType::fp16 ||
+                  format.value == DType::fp8))
+        return format.value;
+    if (format.name == "int8") return DType::int8;
+    if (format.name == "int4" || format.name == "awq" || format.name == "gptq") return DType::int4;
+    return std::nullopt;
+}
 
 bool same_work(const Task& a, const Task& b) {
     const bool touches_cache = a.kind == TaskKind::attention || a.kind == TaskKind::kv_write;

@@ -51,6 +51,9 @@ bool same_work(const Task& a, const Task& b);
 /// "1 x 4096 x 14336 bf16": m, n, k; "8 x 1 of 1024, 32/8 heads of 128".
 std::string describe(const Task& task);
 
+/// Which of the types that kernels know stands for a format; empty for those that none reads.
+std::optional<DType> kernel_type(const Format& format);
+
 /// One for every record of the stage, in order: a task, or why there is none.
 struct Planned {
     std::optional<Task> task;

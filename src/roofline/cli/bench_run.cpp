@@ -139,6 +139,39 @@ Result<void> open_cpu(const BenchOptions& options, Place& place, Run& run) {
     return {};
 }
 
+/// Leaves out types whose weights none of the backends multiplies, though some multiply others; on CUDA those that no
+/// kernel of ours knows. Where none is left, what was asked for is not here. (Plugins say it of every shape.)
+Result<void> leave_out_unread(const BenchOptions& options, std::vector<std::string>& types, const Place& place,
+                              Run& run) {
+    if (!options.plugins.empty()) return {};
+    const auto reads = [&](DType type) {
+        Task product;
+        product.kind = bench::TaskKind::product;
+        product.m = 1;
+        product.n = product.k = 1024;
+        product.weights = type;
+        product.activations = bits(type) < 16 && type != DType::fp8 ? DType::int8 : type;
+        return std::any_of(place.backends.begin(), place.backends.end(),
+                           [&](const auto& backend) { return !backend->refuses(product); });
+    };
+    std::vector<std::string_view> read;
+    for (const DType type : {DType::fp32, DType::bf16, DType::fp16, DType::fp8, DType::int8, DType::int4}) {
+        if (!place.cuda && reads(type)) read.push_back(name(type));
+    }
+    std::string missing;
+    std::erase_if(types, [&](const std::string& asked) {
+        const Format* format = find_format(asked);
+        const auto type = format != nullptr ? bench::kernel_type(*format) : std::nullopt;
+        if (format == nullptr || (type && (place.cuda || read.empty() || reads(*type)))) return false;
+        missing = asked;
+        run.account.notes.push_back(fmt::format("without {}: no kernel here reads such weights", asked));
+        return true;
+    });
+    if (!types.empty()) return {};
+    const std::string others = read.empty() ? "" : fmt::format("; there are some for {}", fmt::join(read, ", "));
+    return not_here_problem(fmt::format("--dtype: no kernel here reads weights in {}{}", missing, others));
+}
+
 Result<void> open_cuda(const BenchOptions& options, Place& place, Run& run) {
     place.cuda = true;
     if (!options.backends.empty()) {
@@ -396,6 +429,7 @@ Result<Run> run_bench(const BenchOptions& options) {
     }
     if (auto opened = cuda ? open_cuda(options, place, run) : open_cpu(options, place, run); !opened)
         return std::unexpected(opened.error());
+    if (auto some = leave_out_unread(options, types, place, run); !some) return std::unexpected(some.error());
     const auto roofs = choose_roofs(options, cuda, place.title, run);
     if (!roofs) return std::unexpected(roofs.error());
     if (!cuda) {
