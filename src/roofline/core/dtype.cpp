@@ -1,6 +1,5 @@
 #include "roofline/core/dtype.hpp"
 
-#include <cctype>
 #include <cmath>
 
 namespace roofline {
@@ -13,7 +12,8 @@ bool same_letters(std::string_view a, std::string_view b) {
     if (a.size() != b.size()) return false;
     for (std::size_t i = 0; i < a.size(); ++i) {
         const auto plain = [](char c) {
-            return c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+            if (c == '-') return '_';
+            return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
         };
         if (plain(a[i]) != plain(b[i])) return false;
     }

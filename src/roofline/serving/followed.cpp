@@ -203,9 +203,10 @@ class Follower {
         std::size_t staying = 0;
         for (const Cohort& cohort : back_) {
             if (cohort.left > 1) {
-                // Copied first and changed in its new place: what has just been written in parts is slow to copy.
+                // Copied first, where it moves, and changed in its new place: what has just been written in parts is
+                // slow to copy, and what was written as a whole slow to change.
                 Cohort& stays = back_[staying++];
-                stays = cohort;
+                if (&stays != &cohort) stays = cohort;
                 ++stays.written;
                 --stays.left;
                 continue;
