@@ -5,13 +5,15 @@
 //
 // Up to some hundred rows of x reading W still takes longer than multiplying: what comes 1 KiB on in each row of W is
 // asked for the first time that it is read. After that it is in the second-level cache, until all rows of x have
-// passed.
+// passed. Results lie by rows of W in a tile, and by rows of x in y: they are turned in registers.
 #include "roofline/bench/kernels/products.hpp"
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <algorithm>
 #include <cstring>
 #include <immintrin.h>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "roofline/measure/tile_registers.hpp"
@@ -26,16 +28,23 @@ constexpr std::int64_t tile_bytes = tile_side * line;
 constexpr std::int64_t rows_at_once = 2 * tile_side;  // of W
 constexpr std::int64_t least_rows = 4;                // of x: fewer are read as fast by AVX-512
 constexpr std::int64_t least_rows_int4 = 8;
+// What of W meets all rows of x in turn, 32 at a time, stays in the second-level cache beside these, and so does what
+// another thread on the same core has there: a stretch of some rows.
+constexpr std::int64_t stretch_bytes = 8 << 10;
+constexpr std::int64_t block_bytes = 512 << 10;
+
+/// What is as wide as a tile register's row: 16 numbers of a row of results.
+using Row = float __attribute__((vector_size(64), aligned(64)));
+using UnalignedRow = float __attribute__((vector_size(64), aligned(4)));
+using Integers = std::int32_t __attribute__((vector_size(64), aligned(64)));
 
 struct Bf16Tiles {
-    using Sum = float;
-    static float scale(const ProductCall&, std::int64_t, std::int64_t) { return 1.0F; }
+    using Sums = Row;
+    static constexpr bool scaled = false;
 };
 struct Int8Tiles {
-    using Sum = std::int32_t;
-    static float scale(const ProductCall& call, std::int64_t row, std::int64_t column) {
-        return call.weights.row_scales[row] * call.x_scales[column];
-    }
+    using Sums = Integers;
+    static constexpr bool scaled = true;  // by rows of W and of x
 };
 
 // Tiles 0 to 3 are the results, [rows of W][rows of x], 4 and 5 W, 6 and 7 x.
@@ -50,50 +59,100 @@ struct Int8Tiles {
         PRODUCT(1, 4, 7);                                      \
         PRODUCT(3, 5, 7);                                      \
     }
-#define ROOFLINE_TILES(TILES, FEATURE, PRODUCT)                                                                     \
-    template <bool both>                                                                                            \
-    __attribute__((target("amx-tile," FEATURE))) inline void multiply(TILES, const char* w, std::int64_t row_bytes, \
-                                                                      const char* x, const char* x_too, bool ask,   \
-                                                                      TILES::Sum(&sums)[4][tile_side][tile_side]) { \
-        _tile_zero(0);                                                                                              \
-        _tile_zero(1);                                                                                              \
-        _tile_zero(2);                                                                                              \
-        _tile_zero(3);                                                                                              \
-        for (std::int64_t at = 0; at < row_bytes; at += line) {                                                     \
-            if (ask) {                                                                                              \
-                for (std::int64_t row = 0; row < rows_at_once; ++row)                                               \
-                    __builtin_prefetch(w + at + row * row_bytes + 1024, 0, 2);                                      \
-            }                                                                                                       \
-            ROOFLINE_STEP(PRODUCT, both)                                                                            \
-        }                                                                                                           \
-        _tile_stored(0, sums[0], line);                                                                             \
-        _tile_stored(2, sums[2], line);                                                                             \
-        if constexpr (both) {                                                                                       \
-            _tile_stored(1, sums[1], line);                                                                         \
-            _tile_stored(3, sums[3], line);                                                                         \
-        }                                                                                                           \
+#define ROOFLINE_TILES(TILES, FEATURE, PRODUCT)                                                               \
+    template <bool both>                                                                                      \
+    __attribute__((target("amx-tile," FEATURE))) inline void multiply(                                        \
+        TILES, const char* w, std::int64_t row_bytes, const char* x, const char* x_too, std::int64_t stretch, \
+        bool ask, TILES::Sums(&sums)[4][tile_side]) {                                                         \
+        _tile_zero(0);                                                                                        \
+        _tile_zero(1);                                                                                        \
+        _tile_zero(2);                                                                                        \
+        _tile_zero(3);                                                                                        \
+        for (std::int64_t at = 0; at < stretch; at += line) {                                                 \
+            if (ask) {                                                                                        \
+                for (std::int64_t row = 0; row < rows_at_once; ++row)                                         \
+                    __builtin_prefetch(w + at + row * row_bytes + 1024, 0, 2);                                \
+            }                                                                                                 \
+            ROOFLINE_STEP(PRODUCT, both)                                                                      \
+        }                                                                                                     \
+        _tile_stored(0, sums[0], line);                                                                       \
+        _tile_stored(2, sums[2], line);                                                                       \
+        if constexpr (both) {                                                                                 \
+            _tile_stored(1, sums[1], line);                                                                   \
+            _tile_stored(3, sums[3], line);                                                                   \
+        }                                                                                                     \
     }
 ROOFLINE_TILES(Bf16Tiles, "amx-bf16", _tile_dpbf16ps)
 ROOFLINE_TILES(Int8Tiles, "amx-int8", _tile_dpbssd)
 #undef ROOFLINE_TILES
 #undef ROOFLINE_STEP
 
-/// `from` is the first row of W that was multiplied; those of others in [from, first) are not ours to write.
-template <class Tiles>
-__attribute__((target("avx512f"))) void save(const ProductCall& call,
-                                             const typename Tiles::Sum (&sums)[4][tile_side][tile_side],
-                                             std::int64_t from, std::int64_t first, std::int64_t last,
-                                             std::int64_t panel) {
-    const std::int64_t end = std::min(last, from + rows_at_once);
-    for (std::int64_t column = panel; column < std::min(call.m, panel + 2 * tile_side); ++column) {
-        const std::int64_t which = (column - panel) / tile_side;
-        for (std::int64_t row = std::max(from, first); row < end; ++row) {
-            const std::int64_t in = row - from;
-            call.y[column * call.n + row] =
-                static_cast<float>(sums[in / tile_side * 2 + which][in % tile_side][(column - panel) % tile_side]) *
-                Tiles::scale(call, row, column);
+/// Neighbouring stretches of `width` lanes change places between two vectors.
+template <int width, int... place>
+__attribute__((target("avx512f"))) inline void exchange(Row& a, Row& b, std::integer_sequence<int, place...>) {
+    const Row first = __builtin_shuffle(a, b, Integers{((place & width) == 0 ? place : place - width + tile_side)...});
+    b = __builtin_shuffle(a, b, Integers{((place & width) == 0 ? place + width : place + tile_side)...});
+    a = first;
+}
+/// Rows become columns.
+__attribute__((target("avx512f"))) inline void turn(Row (&rows)[tile_side]) {
+    const auto step = [&]<int width>(std::integral_constant<int, width>) __attribute__((target("avx512f"))) {
+#pragma GCC unroll 16
+        for (int i = 0; i < tile_side; ++i) {
+            if ((i & width) == 0)
+                exchange<width>(rows[i], rows[i + width], std::make_integer_sequence<int, tile_side>());
+        }
+    };
+    step(std::integral_constant<int, 1>());
+    step(std::integral_constant<int, 2>());
+    step(std::integral_constant<int, 4>());
+    step(std::integral_constant<int, 8>());
+}
+
+/// 32 rows of W from `from` on, of which [first, last) are ours to write, with a panel or two.
+struct Place {
+    std::int64_t from;
+    std::int64_t first;
+    std::int64_t last;
+    std::int64_t panel;
+};
+
+/// row_of(tile, i): results of row i of a tile, [row of W][row of x]. They are added to what earlier stretches of k
+/// gave, where there were any.
+template <bool scaled, class RowOf>
+__attribute__((target("avx512f"))) inline void save(const ProductCall& call, const Place& place, bool added,
+                                                    const RowOf& row_of) {
+    for (int tile = 0; tile < 4; ++tile) {
+        const std::int64_t row = place.from + tile / 2 * tile_side;
+        const std::int64_t column = place.panel + tile % 2 * tile_side;
+        const std::int64_t before = std::clamp<std::int64_t>(place.first - row, 0, tile_side);
+        const std::int64_t until = std::clamp<std::int64_t>(place.last - row, 0, tile_side);
+        if (before >= until || column >= call.m) continue;
+        const auto ours =
+            static_cast<__mmask16>((1U << static_cast<unsigned>(until)) - (1U << static_cast<unsigned>(before)));
+        Row results[tile_side];
+#pragma GCC unroll 16
+        for (int i = 0; i < tile_side; ++i) results[i] = row_of(tile, i);
+        turn(results);
+        Row scales = {};
+        if constexpr (scaled) scales = _mm512_maskz_loadu_ps(ours, call.weights.row_scales + row);
+#pragma GCC unroll 16
+        for (int i = 0; i < tile_side; ++i) {
+            if (column + i >= call.m) continue;
+            float* const to = call.y + (column + i) * call.n + row;
+            if constexpr (scaled) results[i] *= scales * call.x_scales[column + i];
+            if (added) results[i] += _mm512_maskz_loadu_ps(ours, to);
+            _mm512_mask_storeu_ps(to, ours, results[i]);
         }
     }
+}
+
+template <class Tiles>
+__attribute__((target("avx512f"))) void save_tiles(const ProductCall& call, const Place& place, bool added,
+                                                   const typename Tiles::Sums (&sums)[4][tile_side]) {
+    save<Tiles::scaled>(call, place, added, [&](int tile, int i) __attribute__((target("avx512f"))) {
+        return __builtin_convertvector(sums[tile][i], Row);
+    });
 }
 
 template <class Tiles>
@@ -102,32 +161,31 @@ __attribute__((target("amx-tile"))) void product(const ProductCall& call, std::i
     const std::int64_t row_bytes = call.k * bits(call.weights.type) / 8;
     const auto* weights = static_cast<const char*>(call.weights.values);
     const auto* packed = static_cast<const char*>(call.packed);
-    constexpr std::int64_t block_bytes = 1 << 20;
-    const std::int64_t block = std::max(rows_at_once, block_bytes / row_bytes / rows_at_once * rows_at_once);
-    alignas(64) typename Tiles::Sum sums[4][tile_side][tile_side];
+    const bool met_once = call.m <= 2 * tile_side;
+    const std::int64_t stretch = met_once ? row_bytes : std::min(row_bytes, stretch_bytes);
+    const std::int64_t block = std::max(rows_at_once, block_bytes / stretch / rows_at_once * rows_at_once);
+    typename Tiles::Sums sums[4][tile_side];
     for (std::int64_t begin = first; begin < last; begin += block) {
         const std::int64_t block_end = std::min(last, begin + block);
-        for (std::int64_t panel = 0; panel < call.m; panel += 2 * tile_side) {
-            const char* x = packed + panel * row_bytes;
-            const char* x_too = x + tile_side * row_bytes;
-            for (std::int64_t row = begin; row < block_end; row += rows_at_once) {
-                const std::int64_t from = std::min(row, call.n - rows_at_once);
-                const char* w = weights + from * row_bytes;
-                if (panel + tile_side < call.m)
-                    multiply<true>(Tiles(), w, row_bytes, x, x_too, panel == 0, sums);
-                else
-                    multiply<false>(Tiles(), w, row_bytes, x, x_too, panel == 0, sums);
-                save<Tiles>(call, sums, from, row, block_end, panel);
+        for (std::int64_t at = 0; at < row_bytes; at += stretch) {
+            const std::int64_t here = std::min(stretch, row_bytes - at);
+            for (std::int64_t panel = 0; panel < call.m; panel += 2 * tile_side) {
+                const char* x = packed + panel * row_bytes + at * tile_side;
+                const char* x_too = x + tile_side * row_bytes;
+                for (std::int64_t row = begin; row < block_end; row += rows_at_once) {
+                    const std::int64_t from = std::min(row, call.n - rows_at_once);
+                    const char* w = weights + from * row_bytes + at;
+                    if (panel + tile_side < call.m)
+                        multiply<true>(Tiles(), w, row_bytes, x, x_too, here, panel == 0, sums);
+                    else
+                        multiply<false>(Tiles(), w, row_bytes, x, x_too, here, panel == 0, sums);
+                    save_tiles<Tiles>(call, {from, row, block_end, panel}, at > 0, sums);
+                }
             }
         }
     }
     _tile_release();
 }
-
-/// What is as wide as a tile register's row: 16 numbers of a row of results.
-using Row = float __attribute__((vector_size(64), aligned(64)));
-using UnalignedRow = float __attribute__((vector_size(64), aligned(4)));
-using Integers = std::int32_t __attribute__((vector_size(64), aligned(64)));
 
 /// Scales of rows of W from `from` on, and their zero points in these units, [row][group].
 struct Int4Rows {
@@ -262,12 +320,9 @@ __attribute__((target("avx512f,amx-tile"))) void several_rows_int4(const Product
             else
                 both ? multiply_int4<true, false>(call, block, panel, totals)
                      : multiply_int4<false, false>(call, block, panel, totals);
-            const std::int64_t end = std::min(last, from + rows_at_once);
-            for (std::int64_t column = panel; column < std::min(call.m, panel + 2 * tile_side); ++column) {
-                const std::int64_t in = column - panel;
-                for (std::int64_t i = row; i < end; ++i)
-                    call.y[column * call.n + i] = totals[i - from][in / tile_side][in % tile_side];
-            }
+            save<false>(call, {from, row, last, panel}, false, [&](int tile, int i) __attribute__((target("avx512f"))) {
+                return totals[tile / 2 * tile_side + i][tile % 2];
+            });
         }
     }
     _tile_release();
