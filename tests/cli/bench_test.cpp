@@ -310,6 +310,23 @@ TEST(Bench, ANumberTypeThatNoKernelReadsIsNotHere) {
     EXPECT_NE(beside.out.find("int8"), std::string::npos) << beside.out;
 }
 
+TEST(Bench, ACheckpointInFp16RunsInBf16AndSaysSo) {
+    const TemporaryFolder folder;
+    std::string config = toy;
+    const std::size_t type = config.find("bfloat16");
+    ASSERT_NE(type, std::string::npos);
+    const std::string model = folder.write("toy/config.json", config.replace(type, 8, "float16"));
+    const Answer whole = run(quick(model, {"--backend", "own"}));
+    EXPECT_EQ(whole.exit_code, 0) << whole.err;
+    EXPECT_NE(whole.out.find("weights in fp16 are run in bf16, as many bytes"), std::string::npos) << whole.out;
+    EXPECT_EQ(whole.out.find("not run"), std::string::npos) << whole.out;
+    // Weights as asked for; what the checkpoint says of keys and values still holds.
+    const Answer narrow = run(quick(model, {"--backend", "own", "--dtype", "int8"}));
+    EXPECT_EQ(narrow.exit_code, 0) << narrow.err;
+    EXPECT_NE(narrow.out.find("keys and values in fp16 are run in bf16"), std::string::npos) << narrow.out;
+    EXPECT_EQ(narrow.out.find("not run"), std::string::npos) << narrow.out;
+}
+
 TEST(Bench, StoppedInTheMiddleItWritesNothing) {
     const TemporaryFolder folder;
     const TemporaryFolder results;

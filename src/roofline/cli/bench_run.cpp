@@ -421,11 +421,23 @@ Result<Run> run_bench(const BenchOptions& options) {
         asked.activation_dtype = !cuda && format != nullptr && format->weight_only ? "int8" : "";
     };
     // Everything that was typed is read before anything is run.
+    bool fp16_weights = false;
+    bool fp16_cache = false;
     for (const std::string& type : types) {
         for (const std::string& batch : *batches) {
             ask_for(type, batch);
-            if (const auto fine = setup_on(asked, Device{}, layers); !fine) return std::unexpected(fine.error());
+            const auto fine = setup_on(asked, Device{}, layers);
+            if (!fine) return std::unexpected(fine.error());
+            fp16_weights |= type.empty() && fine->checkpoint_summary == "fp16";
+            fp16_cache |= asked.kv_dtype.empty() && predict::plan_types(*fine).kv.name == "fp16";
         }
+    }
+    // Nobody asked for fp16, the checkpoint has it: our kernels for processors read as many bytes in bf16.
+    if (!cuda && options.plugins.empty() && (fp16_weights || fp16_cache)) {
+        if (fp16_weights) types = {"bf16"};
+        if (fp16_cache) asked.kv_dtype = "bf16";
+        run.account.notes.push_back(fmt::format("{} in fp16 are run in bf16, as many bytes: no kernel here reads fp16",
+                                                fp16_weights ? "weights" : "keys and values"));
     }
     if (auto opened = cuda ? open_cuda(options, place, run) : open_cpu(options, place, run); !opened)
         return std::unexpected(opened.error());
