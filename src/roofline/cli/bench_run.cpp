@@ -139,12 +139,13 @@ Result<void> open_cpu(const BenchOptions& options, Place& place, Run& run) {
     return {};
 }
 
-/// Leaves out types whose weights none of the backends multiplies, though some multiply others; on CUDA those that no
-/// kernel of ours knows. Where none is left, what was asked for is not here. (Plugins say it of every shape.)
+/// Leaves out types whose weights none of the backends multiplies, though some multiply others; on CUDA those that our
+/// own kernels do not. Where none is left, what was asked for is not here. (Plugins say it of every shape.)
 Result<void> leave_out_unread(const BenchOptions& options, std::vector<std::string>& types, const Place& place,
                               Run& run) {
     if (!options.plugins.empty()) return {};
     const auto reads = [&](DType type) {
+        if (place.cuda) return type == DType::bf16 || type == DType::fp8 || type == DType::int8 || type == DType::int4;
         Task product;
         product.kind = bench::TaskKind::product;
         product.m = 1;
@@ -156,13 +157,13 @@ Result<void> leave_out_unread(const BenchOptions& options, std::vector<std::stri
     };
     std::vector<std::string_view> read;
     for (const DType type : {DType::fp32, DType::bf16, DType::fp16, DType::fp8, DType::int8, DType::int4}) {
-        if (!place.cuda && reads(type)) read.push_back(name(type));
+        if (reads(type)) read.push_back(name(type));
     }
     std::string missing;
     std::erase_if(types, [&](const std::string& asked) {
         const Format* format = find_format(asked);
         const auto type = format != nullptr ? bench::kernel_type(*format) : std::nullopt;
-        if (format == nullptr || (type && (place.cuda || read.empty() || reads(*type)))) return false;
+        if (format == nullptr || (type && (read.empty() || reads(*type)))) return false;
         missing = asked;
         run.account.notes.push_back(fmt::format("without {}: no kernel here reads such weights", asked));
         return true;
@@ -432,8 +433,8 @@ Result<Run> run_bench(const BenchOptions& options) {
             fp16_cache |= asked.kv_dtype.empty() && predict::plan_types(*fine).kv.name == "fp16";
         }
     }
-    // Nobody asked for fp16, the checkpoint has it: our kernels for processors read as many bytes in bf16.
-    if (!cuda && options.plugins.empty() && (fp16_weights || fp16_cache)) {
+    // Nobody asked for fp16, the checkpoint has it: our kernels read as many bytes in bf16.
+    if (options.plugins.empty() && (fp16_weights || fp16_cache)) {
         if (fp16_weights) types = {"bf16"};
         if (fp16_cache) asked.kv_dtype = "bf16";
         run.account.notes.push_back(fmt::format("{} in fp16 are run in bf16, as many bytes: no kernel here reads fp16",
