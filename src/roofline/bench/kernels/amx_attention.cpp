@@ -245,7 +245,8 @@ void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16*
     std::int64_t configured = 0;
     const std::int64_t last = first + count;
     const auto ahead_of = [&](const Bf16* from, std::int64_t begin) {
-        return Ahead(from + begin * head_dim, std::min(chunk, last - begin + strip - 1) * head_dim / tile);
+        const std::int64_t positions = std::clamp<std::int64_t>(last - begin, 0, chunk);
+        return Ahead(from + begin * head_dim, (positions + strip - 1) / strip * strip * head_dim / tile);
     };
     for (Ahead keys_first = ahead_of(keys, first / strip * strip); keys_first.left() > 0;) keys_first.ask();
     for (std::int64_t begin = first / most_positions * most_positions; begin < last; begin += chunk) {

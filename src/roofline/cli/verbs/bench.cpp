@@ -84,7 +84,8 @@ void bench_verb(Program& program) {
         .group(work)
         .one_of({"decode", "prefill", "both"})
         .shows_default();
-    verb.add("--dtype", bench.dtype, "Number types to compare: fp32,bf16,int8,int4 (on CUDA bf16,fp8,int8,int4); default: the model's")
+    verb.add("--dtype", bench.dtype,
+             "Number types to compare: fp32,bf16,int8,int4 (on CUDA bf16,fp8,int8,int4); default: the model's")
         .group(work)
         .type("LIST");
     verb.add("--kv-cache-dtype", bench.kv_dtype, "For keys and values").group(work).type("TYPE");
