@@ -154,7 +154,7 @@ ROOFLINE_AVX512(",avx512vnni") bool int8_dot(std::uint64_t trips) {
 
 void avx512_kernels(Kernels& kernels) {
     ROOFLINE_ADD_MEMORY_LOOPS(avx512, "avx512", 64, here);
-    // On a Xeon with AVX-512 such a loop read 1 to 7% more than the best that does not ask (docs/bench.md).
+    // On a Xeon with AVX-512 such a loop read 1 to 7% more than the best that does not ask (docs/bench_processors.md).
     ROOFLINE_ADD_ASKING_LOOP(avx512, "avx512", 64, here, 8, 1024, 3);
     ROOFLINE_ADD_STREAMING_LOOPS(avx512, "avx512", 64, here);
     kernels.memory.push_back(
