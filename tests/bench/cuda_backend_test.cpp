@@ -123,6 +123,19 @@ TEST(CudaTasks, AWrongKernelAndARefusedOneHaveNoTime) {
     EXPECT_EQ((*outcomes)[0][2].problem, "attention only");
 }
 
+TEST(CudaTasks, RoutedExpertsAreNotAskedFor) {
+    const CudaCall call = [&](const Json&) -> Result<Json> {
+        ADD_FAILURE() << "the plugin would run one product of all rows";
+        return Json::object();
+    };
+    Task experts = gate_up();
+    experts.experts = 8;
+    const auto outcomes = run_cuda_tasks(call, {}, {experts});
+    ASSERT_TRUE(outcomes);
+    ASSERT_EQ((*outcomes)[0].size(), 1U);
+    EXPECT_EQ((*outcomes)[0][0].problem, "no kernel for routed experts in the CUDA plugin");
+}
+
 TEST(CudaTasks, AnswersThatMakeNoSenseAreOneClearLine) {
     for (const char* text :
          {R"([])", R"({"results": 3})", R"({"results": [{"backend": "own"}]})",

@@ -429,6 +429,8 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
     for (const DType type : {DType::fp32, DType::bf16, DType::int8, DType::int4}) {
         tasks.push_back(product(1, 40, 256, type));
         tasks.push_back(product(9, 40, 256, type));
+        tasks.push_back(product(7, 40, 256, type));
+        tasks.back().experts = 3;  // with two rows, two and three
     }
     tasks.push_back(attention(2, 1, 100, DType::bf16));
     tasks.push_back(attention(1, 20, 20, DType::bf16));

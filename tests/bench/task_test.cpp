@@ -55,6 +55,35 @@ TEST(Tasks, ATiedHeadKeepsTheTypeOfTheTable) {
     EXPECT_EQ(find(decode, "head")->weights, DType::bf16);
 }
 
+TEST(Tasks, RoutedExpertsAreThoseThatAStepTouches) {
+    // Qwen3 30B A3B: 8 of 128 experts of 768 for each token, hidden 2,048.
+    const auto planned = [](double batch) {
+        const auto asked = scenario("qwen3-30b-a3b", nullptr, batch);
+        return plan_tasks(asked, predict::predict(asked).stages[1]);
+    };
+    const auto one = planned(1.0);
+    const Task* gate_up = find(one, "layers.ffn.experts.gate_up");
+    ASSERT_NE(gate_up, nullptr);
+    EXPECT_EQ(gate_up->m, 8);
+    EXPECT_EQ(gate_up->experts, 8);
+    EXPECT_EQ(gate_up->n, 2 * 768);
+    EXPECT_EQ(gate_up->k, 2048);
+    EXPECT_DOUBLE_EQ(gate_up->rotated, 8 * 1536.0 * 2048 * 2);
+    // Eight tokens touch 128 (1 - (120 / 128)^8) = 51.6 of them on the mean.
+    const auto eight = planned(8.0);
+    const Task* down = find(eight, "layers.ffn.experts.down");
+    ASSERT_NE(down, nullptr);
+    EXPECT_EQ(down->m, 64);
+    EXPECT_EQ(down->experts, 52);
+    EXPECT_EQ(describe(*down), "64 x 2048 x 768 bf16, 52 experts");
+    EXPECT_EQ(first_row(*down, 0), 0);
+    EXPECT_EQ(first_row(*down, 52), 64);
+    for (std::int64_t expert = 0; expert < 52; ++expert)
+        EXPECT_LT(first_row(*down, expert), first_row(*down, expert + 1));
+    EXPECT_EQ(find(eight, "layers.ffn.experts.activation")->rows, 64);
+    EXPECT_EQ(find(eight, "layers.ffn.experts.activation")->width, 768);
+}
+
 TEST(Tasks, EveryOperatorHasATaskOrAReason) {
     for (const char* model : {"llama-3.1-8b", "qwen3-8b", "mixtral-8x7b", "deepseek-v3", "mamba2-2.7b", "gpt2"}) {
         const auto asked = scenario(model);
@@ -101,6 +130,9 @@ TEST(SameWork, IsThatOfTheSameKernelOnTheSameSizes) {
     EXPECT_FALSE(same_work(a, b)) << "fp8 by bf16 is another kernel than fp8 by fp8";
     b = a;
     b.m = 2;
+    EXPECT_FALSE(same_work(a, b));
+    b = a;
+    b.experts = 2;
     EXPECT_FALSE(same_work(a, b));
     b = a;
     b.kv = DType::fp8;

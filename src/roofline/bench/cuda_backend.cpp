@@ -79,7 +79,16 @@ Json bench_request(const CudaPlace& place) {
     return request;
 }
 
+Outcome refused(const Task& task, std::string why) {
+    Outcome none;
+    none.task = task.name;
+    none.backend = "cuda";
+    none.problem = std::move(why);
+    return none;
+}
+
 Result<std::vector<Outcome>> run_cuda_task(const CudaCall& call, const CudaPlace& place, const Task& task) {
+    if (task.experts > 1) return std::vector{refused(task, "no kernel for routed experts in the CUDA plugin")};
     Json request = bench_request(place);
     request["tasks"].push_back(task_json(task));
     const auto answer = ask(call, request);
@@ -108,10 +117,7 @@ Result<std::vector<Outcome>> run_cuda_task(const CudaCall& call, const CudaPlace
     }
     if (problem) return std::unexpected(*problem);
     if (outcomes.empty()) {
-        Outcome& none = outcomes.emplace_back();
-        none.task = task.name;
-        none.backend = "cuda";
-        none.problem = "no kernel in the CUDA plugin";
+        outcomes.push_back(refused(task, "no kernel in the CUDA plugin"));
     }
     return outcomes;
 }

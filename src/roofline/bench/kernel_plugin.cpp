@@ -112,6 +112,7 @@ class Plugin final : public Backend {
     Result<void> available() override { return {}; }
     std::optional<std::string> refuses(const Task& task) const override {
         if (task.kind != TaskKind::product && task.kind != TaskKind::attention) return "products and attention only";
+        if (task.experts > 1) return "no products of several experts";
         if (task.kind == TaskKind::product && task.weights == DType::int4 && task.k % int4_group != 0)
             return fmt::format("k = {} is no multiple of {}", task.k, int4_group);
         const roofline_shape shape = shape_of(task, 1);

@@ -373,7 +373,7 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     const Numbers numbers = numbers_of(task);
     std::int64_t one = 0;    // that is there in copies
     std::int64_t cache = 0;  // keys, or values, once
-    if (task.kind == TaskKind::product) one = WeightMatrix::bytes(task.n, task.k, task.weights);
+    if (task.kind == TaskKind::product) one = task.experts * WeightMatrix::bytes(task.n, task.k, task.weights);
     if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write)
         cache = task.batch * task.kv_heads * task.context * task.head_dim * bits(task.kv) / 8;
     if (task.kind == TaskKind::attention) one = 2 * cache;
@@ -393,9 +393,12 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     for (std::int64_t copy = 0; copy < copies; ++copy) {
         const auto seed = static_cast<std::uint64_t>(copy + 1) << 40U;
         if (task.kind == TaskKind::product) {
-            auto matrix = WeightMatrix::random(task.n, task.k, task.weights, seed, threads);
-            if (!matrix) return std::unexpected(matrix.error());
-            operands.weights.push_back(std::move(*matrix));
+            for (std::int64_t expert = 0; expert < task.experts; ++expert) {
+                const std::uint64_t own = seed + (static_cast<std::uint64_t>(expert) << 52U);
+                auto matrix = WeightMatrix::random(task.n, task.k, task.weights, own, threads);
+                if (!matrix) return std::unexpected(matrix.error());
+                operands.weights.push_back(std::move(*matrix));
+            }
         } else if (cache > 0) {
             for (auto* side : {&operands.keys, &operands.values}) {
                 auto memory = Memory::reserve(cache);
@@ -429,10 +432,13 @@ std::vector<Sample> reference(const Operands& operands) {
     switch (task.kind) {
         case TaskKind::product: {
             for (const std::int64_t i : spread(task.m, 3)) {
+                std::int64_t expert = 0;
+                while (first_row(task, expert + 1) <= i) ++expert;
+                const WeightMatrix& weights = operands.weights[size(expert)];
                 for (const std::int64_t n : spread(task.n, 48)) {
                     double sum = 0.0;
                     for (std::int64_t k = 0; k < task.k; ++k)
-                        sum += operands.weights[0].at(n, k) * static_cast<double>(x[i * task.k + k]);
+                        sum += weights.at(n, k) * static_cast<double>(x[i * task.k + k]);
                     samples.push_back({i * task.n + n, sum});
                 }
             }

@@ -83,7 +83,7 @@ struct Sample {
 /// Everything of one task.
 struct Operands {
     Task task;
-    std::vector<WeightMatrix> weights;  // products: one for each copy
+    std::vector<WeightMatrix> weights;  // products: one for each copy, or one for each expert of each
     std::vector<Memory> keys;           // attention, kv_write
     std::vector<Memory> values;
     std::vector<Memory> tables;  // embedding
@@ -92,7 +92,10 @@ struct Operands {
     std::vector<std::int32_t> tokens;
     std::vector<float> y;
 
-    std::size_t copies() const { return std::max({weights.size(), keys.size(), tables.size(), std::size_t{1}}); }
+    std::size_t copies() const {
+        const std::size_t matrices = weights.size() / static_cast<std::size_t>(task.experts);
+        return std::max({matrices, keys.size(), tables.size(), std::size_t{1}});
+    }
     void poison();
 };
 

@@ -25,6 +25,16 @@ const Operator* find(const model::Lowered& lowered, std::string_view ending) {
     return nullptr;
 }
 
+/// Bytes of a product's weights, of one expert where there are several.
+double bytes_of_one(const Operator& op) {
+    double bytes = op.weight_bytes.constant;
+    for (int i = 0; i < op.weight_bytes.size; ++i) {
+        const auto& term = op.weight_bytes.terms[static_cast<std::size_t>(i)];
+        if (term.feature == op.extent.experts) bytes += term.factor;
+    }
+    return bytes;
+}
+
 /// The type of a product's weights, or why no kernel reads them. The bytes tell where they are other than the format of
 /// the model's products says: a head that shares the embedding table is as wide as the table, and a file may hold less.
 Result<DType> weight_type(const Operator& op) {
@@ -33,7 +43,7 @@ Result<DType> weight_type(const Operator& op) {
     const Format* format = find_format(label);
     const auto type = format != nullptr ? kernel_type(*format) : std::nullopt;
     if (!type) return fail(fmt::format("no kernel reads {} weights", label));
-    const double stored_bits = 8.0 * op.weight_bytes.constant / (op.extent.inner * op.extent.cols);
+    const double stored_bits = 8.0 * bytes_of_one(op) / (op.extent.inner * op.extent.cols);
     if (stored_bits > 31.9) return DType::fp32;
     if (stored_bits > 15.9) return bits(*type) < 16 ? DType::bf16 : *type;
     if (stored_bits < 0.95 * bits(*type)) {
@@ -47,9 +57,10 @@ Planned refuse(std::string reason) {
     return {std::nullopt, std::move(reason)};
 }
 
-Planned plan_product(const Operator& op, const Record& record, Task task) {
-    if (op.extent.pattern != Pattern::product || op.extent.copies != 1.0)
-        return refuse("no kernel for routed experts or block-diagonal products");
+Planned plan_product(const Operator& op, const Record& record, double weight_bytes, Task task) {
+    const bool routed = op.extent.pattern == Pattern::experts;
+    if ((op.extent.pattern != Pattern::product && !routed) || op.extent.copies != 1.0)
+        return refuse("no kernel for block-diagonal products");
     const auto type = weight_type(op);
     if (!type) return refuse(type.error().text);
     task.kind = TaskKind::product;
@@ -59,6 +70,9 @@ Planned plan_product(const Operator& op, const Record& record, Task task) {
     task.weights = *type;
     task.activations = bits(*type) >= 16 && bits(op.type) < 16 ? *type : op.type;
     if (task.m < 1) return refuse("nothing to do in this step");
+    // As many as are touched on the mean, in whole ones, with as many rows each as can be.
+    const double touched = op.weight_bytes.size > 0 ? weight_bytes / bytes_of_one(op) : 1.0;
+    if (routed) task.experts = std::clamp<std::int64_t>(whole(touched), 1, task.m);
     return {task, ""};
 }
 
@@ -98,15 +112,19 @@ std::optional<DType> kernel_type(const Format& format) {
 bool same_work(const Task& a, const Task& b) {
     const bool touches_cache = a.kind == TaskKind::attention || a.kind == TaskKind::kv_write;
     return a.kind == b.kind && a.prefill == b.prefill && a.m == b.m && a.n == b.n && a.k == b.k &&
-           a.weights == b.weights && a.activations == b.activations && a.batch == b.batch && a.tokens == b.tokens &&
-           a.context == b.context && a.query_heads == b.query_heads && a.kv_heads == b.kv_heads &&
-           a.head_dim == b.head_dim && (!touches_cache || a.kv == b.kv) && a.rows == b.rows && a.width == b.width;
+           a.experts == b.experts && a.weights == b.weights && a.activations == b.activations && a.batch == b.batch &&
+           a.tokens == b.tokens && a.context == b.context && a.query_heads == b.query_heads &&
+           a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && (!touches_cache || a.kv == b.kv) &&
+           a.rows == b.rows && a.width == b.width;
 }
 
 std::string describe(const Task& task) {
     switch (task.kind) {
-        case TaskKind::product:
-            return fmt::format("{} x {} x {} {}", task.m, task.n, task.k, roofline::name(task.weights));
+        case TaskKind::product: {
+            const std::string sizes =
+                fmt::format("{} x {} x {} {}", task.m, task.n, task.k, roofline::name(task.weights));
+            return task.experts > 1 ? fmt::format("{}, {} experts", sizes, task.experts) : sizes;
+        }
         case TaskKind::attention:
             return fmt::format("{} x {} of {}, {}/{} heads of {}", task.batch, task.tokens, task.context,
                                task.query_heads, task.kv_heads, task.head_dim);
@@ -146,6 +164,7 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
     const model::Lowered& lowered = scenario.lowered;
     const Operator* core = find(lowered, "attention.core");
     const Operator* down = find(lowered, "ffn.down");
+    const Operator* experts = find(lowered, "experts.down");
     const double hidden_bytes = lowered.hidden_bytes;
     const Format* kv_format = find_format(scenario.kv_type);
     const auto kv = kv_format != nullptr ? kernel_type(*kv_format) : std::nullopt;
@@ -181,7 +200,7 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
         }
         task.kv = kv.value_or(DType::bf16);
         if (record.kind == Kind::gemm && op.extent.cols > 0.0) {
-            planned.push_back(plan_product(op, record, task));
+            planned.push_back(plan_product(op, record, stage.details[i].weight_bytes / record.count, task));
         } else if (record.kind == Kind::attention) {
             planned.push_back(plan_attention(op, stage, task));
         } else if (record.kind == Kind::norm) {
@@ -196,9 +215,11 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
         } else if (last == "rotary" || last == "kv_write") {
             task.kind = last == "rotary" ? TaskKind::rotary : TaskKind::kv_write;
             planned.push_back({task, ""});
-        } else if (last == "activation" && down != nullptr) {
+        } else if (const Operator* after = std::string_view(op.name).ends_with("experts.activation") ? experts : down;
+                   last == "activation" && after != nullptr) {
             task.kind = TaskKind::activation;
-            task.width = whole(down->extent.inner);
+            task.width = whole(after->extent.inner);
+            if (after == experts) task.rows = whole(stage.tokens * after->extent.experts_chosen);
             planned.push_back({task, ""});
         } else if (last == "residual") {
             task.kind = TaskKind::add;

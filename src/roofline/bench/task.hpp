@@ -25,6 +25,7 @@ struct Task {
     std::int64_t m = 0;
     std::int64_t n = 0;
     std::int64_t k = 0;
+    std::int64_t experts = 1;         // more: each has weights of its own and a share of the rows
     DType weights = DType::bf16;      // int4: groups of 128 with a 16-bit scale and a 4-bit zero point
     DType activations = DType::bf16;  // what the weights are multiplied with
 
@@ -45,6 +46,11 @@ struct Task {
     double bytes = 0.0;    // through memory: weights, keys and values, activations that do not fit the chip
     double rotated = 0.0;  // weights, keys and values: what a step would find cold
 };
+
+/// The first row of an expert; of the one after the last: all of them.
+inline std::int64_t first_row(const Task& task, std::int64_t expert) {
+    return expert * task.m / task.experts;
+}
 
 /// The same kernel on the same sizes, whatever it is called.
 bool same_work(const Task& a, const Task& b);

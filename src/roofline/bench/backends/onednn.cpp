@@ -243,6 +243,7 @@ class OneDnn final : public Backend {
         if (task.kind != TaskKind::product) return "products only";
         if (task.weights != DType::fp32 && task.weights != DType::bf16 && task.weights != DType::int8)
             return fmt::format("no product for {} weights", roofline::name(task.weights));
+        if (task.experts > 1) return "no products of several experts";
         return std::nullopt;
     }
 

@@ -59,9 +59,19 @@ class OwnKernel final : public Kernel {
             case TaskKind::product: {
                 // Narrowing and packing x is part of it: a step has to do it too.
                 const auto& matrices = weights_.empty() ? operands_.weights : weights_;
-                ProductCall call{.m = task.m, .n = task.n, .k = task.k, .weights = matrices[copy].view(), .y = y};
-                activations_.prepare(x, call, products_, threads_);
-                multiply(call, products_, threads_);
+                for (std::int64_t expert = 0; expert < task.experts; ++expert) {
+                    const std::int64_t row = first_row(task, expert);
+                    ProductCall call{
+                        .m = first_row(task, expert + 1) - row,
+                        .n = task.n,
+                        .k = task.k,
+                        .weights =
+                            matrices[copy * static_cast<std::size_t>(task.experts) + static_cast<std::size_t>(expert)]
+                                .view(),
+                        .y = y + row * task.n};
+                    activations_.prepare(x + row * task.k, call, products_, threads_);
+                    multiply(call, products_, threads_);
+                }
                 break;
             }
             case TaskKind::attention: {
