@@ -70,9 +70,8 @@ Planned plan_product(const Operator& op, const Record& record, double weight_byt
     task.weights = *type;
     task.activations = bits(*type) >= 16 && bits(op.type) < 16 ? *type : op.type;
     if (task.m < 1) return refuse("nothing to do in this step");
-    // As many as are touched on the mean, in whole ones, with as many rows each as can be.
-    const double touched = op.weight_bytes.size > 0 ? weight_bytes / bytes_of_one(op) : 1.0;
-    if (routed) task.experts = std::clamp<std::int64_t>(whole(touched), 1, task.m);
+    // As many as are touched on the mean, in whole ones.
+    if (routed) task.experts = std::clamp<std::int64_t>(whole(weight_bytes / bytes_of_one(op)), 1, task.m);
     return {task, ""};
 }
 

@@ -9,13 +9,20 @@
 
 namespace roofline::measure {
 
-inline bool tile_registers_permitted() {
+inline bool has_tile_registers() {
     static const bool granted = [] {
         constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
         constexpr int tile_data = 18;
-        return ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+        return __builtin_cpu_supports("amx-tile") != 0 && ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
     }();
     return granted;
+}
+/// And products of what lies in them.
+inline bool has_tile_products_bf16() {
+    return __builtin_cpu_supports("amx-bf16") != 0 && has_tile_registers();
+}
+inline bool has_tile_products_int8() {
+    return __builtin_cpu_supports("amx-int8") != 0 && has_tile_registers();
 }
 
 struct alignas(64) TileConfig {

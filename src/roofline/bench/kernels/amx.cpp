@@ -372,8 +372,7 @@ void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last
 const ProductKernels* amx_products() {
     static const ProductKernels* const here = []() -> const ProductKernels* {
         const ProductKernels* vectors = avx512_products();
-        if (vectors == nullptr || !__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-bf16") ||
-            !__builtin_cpu_supports("amx-int8") || !measure::tile_registers_permitted())
+        if (vectors == nullptr || !measure::has_tile_products_bf16() || !measure::has_tile_products_int8())
             return nullptr;
         static const ProductKernels kernels = {.name = "AVX-512 and AMX",
                                                .fp32 = vectors->fp32,

@@ -131,22 +131,6 @@ void find_all_scores(const Bf16* queries, const Bf16* keys, Span span, std::int6
     }
 }
 
-/// e^x (for x <= 0) as 2^(x log2 e), of which weights keep 8 bits: the whole part goes into the exponent, the rest
-/// through a polynomial (error below 3e-6). What is as good as zero stays above the least normal number: below it
-/// arithmetic takes a hundred times as long. (Masks of all: GCC 12 warns about its own headers otherwise.)
-constexpr float log2_e = 1.44269504F;
-INLINE Floats power_of_two(Floats x) {
-    const Floats least = Floats{} - 125.0F;
-    x = x > least ? x : least;
-    const Floats whole = _mm512_maskz_roundscale_ps(0xFFFF, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    const Floats rest = x - whole;
-    Floats power = rest * 0.00957010191F + 0.0559178603F;
-    power = power * rest + 0.240247448F;
-    power = power * rest + 0.693121815F;
-    power = power * rest + 0.999999261F;
-    return _mm512_maskz_scalef_ps(0xFFFF, power, whole);
-}
-
 /// Of one query; what is in its sums so far shrinks when a larger score turns up.
 void find_weights(std::int64_t query, Span span, std::int64_t head_dim, const AttentionState& state, Room& room) {
     float* const scores = room.scores[query];
@@ -162,17 +146,16 @@ void find_weights(std::int64_t query, Span span, std::int64_t head_dim, const At
     }
     const float now = folded<true>(most);
     if (now > largest) {
-        const Floats shrink = power_of_two(Floats{} + (largest - now) * log2_e);
+        const Floats shrink = exponential(Floats{} + (largest - now));
         float* const values = state.values + query * head_dim;
         for (std::int64_t i = 0; i < head_dim; i += side) save(values + i, load(values + i) * shrink);
         state.sum[query] *= shrink[0];
         largest = now;
     }
-    const float shift = now * log2_e;
     Floats sums = {};
     for (std::int64_t at = span.begin; at < span.end; ++at) {
-        const Floats first = power_of_two(load(scores + at * strip) * log2_e - shift);
-        const Floats second = power_of_two(load(scores + at * strip + side) * log2_e - shift);
+        const Floats first = exponential(load(scores + at * strip) - now);
+        const Floats second = exponential(load(scores + at * strip + side) - now);
         sums += first + second;
         narrow(first, second, &room.weights[query / side][at][query % side * strip]);
     }
@@ -281,8 +264,7 @@ namespace roofline::bench {
 const AttentionKernels* amx_attention() {
     static const AttentionKernels* const here = []() -> const AttentionKernels* {
         const AttentionKernels* vectors = avx512_attention();
-        if (vectors == nullptr || !__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("amx-tile") ||
-            !__builtin_cpu_supports("amx-bf16") || !measure::tile_registers_permitted())
+        if (vectors == nullptr || !__builtin_cpu_supports("avx512bf16") || !measure::has_tile_products_bf16())
             return nullptr;
         static const AttentionKernels kernels = {"AMX", tile_attention::piece_bf16, vectors->fp32, KvLayout::pairs};
         return &kernels;

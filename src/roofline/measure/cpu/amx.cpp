@@ -14,15 +14,6 @@ namespace roofline::measure {
 #if defined(__x86_64__) && defined(__linux__)
 namespace {
 
-bool has_bf16() {
-    return __builtin_cpu_supports("amx-tile") != 0 && __builtin_cpu_supports("amx-bf16") != 0 &&
-           tile_registers_permitted();
-}
-bool has_int8() {
-    return __builtin_cpu_supports("amx-tile") != 0 && __builtin_cpu_supports("amx-int8") != 0 &&
-           tile_registers_permitted();
-}
-
 constexpr std::size_t tile_bytes = 1024;
 constexpr std::size_t sets = 4;  // pairs of operands for each side that the loop with loads walks through: 16 KiB
 
@@ -124,10 +115,12 @@ ROOFLINE_TILES_LOADED(int8_loaded, "amx-int8", _tile_dpbssd, std::int32_t, false
 void amx_kernels(Kernels& kernels) {
     constexpr std::uint64_t exact = std::uint64_t{1} << 17U;  // 2 x 32 x 2^17 = 2^23 is still exact in fp32
     auto& flops = kernels.flops;
-    flops.push_back({"amx", Engine::matrix, DType::bf16, 98304.0, exact, bf16_held, has_bf16});
-    flops.push_back({"amx", Engine::matrix, DType::int8, 196608.0, exact, int8_held, has_int8});
-    flops.push_back({"amx", Engine::matrix, DType::bf16, 65536.0, exact, bf16_loaded, has_bf16, "with tile loads"});
-    flops.push_back({"amx", Engine::matrix, DType::int8, 131072.0, exact, int8_loaded, has_int8, "with tile loads"});
+    flops.push_back({"amx", Engine::matrix, DType::bf16, 98304.0, exact, bf16_held, has_tile_products_bf16});
+    flops.push_back({"amx", Engine::matrix, DType::int8, 196608.0, exact, int8_held, has_tile_products_int8});
+    flops.push_back(
+        {"amx", Engine::matrix, DType::bf16, 65536.0, exact, bf16_loaded, has_tile_products_bf16, "with tile loads"});
+    flops.push_back(
+        {"amx", Engine::matrix, DType::int8, 131072.0, exact, int8_loaded, has_tile_products_int8, "with tile loads"});
 }
 #else
 void amx_kernels(Kernels&) {}
