@@ -95,6 +95,29 @@ TEST(Tasks, EveryOperatorHasATaskOrAReason) {
     }
 }
 
+TEST(Tasks, OfEveryModelHaveSizesThatAKernelCanRun) {
+    for (const std::string& model : io::builtin_model_names()) {
+        const auto asked = scenario(model);
+        for (const auto& stage : predict::predict(asked).stages) {
+            for (const Planned& one : plan_tasks(asked, stage)) {
+                if (!one.task) continue;
+                const Task& task = *one.task;
+                SCOPED_TRACE(model + ": " + task.name);
+                if (task.kind == TaskKind::product) {
+                    EXPECT_TRUE(task.m > 0 && task.n > 0 && task.k > 0 && task.experts > 0 && task.experts <= task.m);
+                } else {
+                    EXPECT_TRUE(task.rows > 0 && task.width > 0);
+                }
+                if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write ||
+                    task.kind == TaskKind::rotary) {
+                    EXPECT_TRUE(task.kv_heads > 0 && task.head_dim > 0 && task.context > 0);
+                    EXPECT_EQ(task.query_heads % std::max<std::int64_t>(1, task.kv_heads), 0);
+                }
+            }
+        }
+    }
+}
+
 TEST(DenseShape, IsFoundForLlamaAndItsRelatives) {
     const auto shape = dense_shape(scenario("llama-3.1-8b"));
     ASSERT_TRUE(shape) << shape.error().text;

@@ -75,6 +75,12 @@ Planned plan_product(const Operator& op, const Record& record, double weight_byt
     return {task, ""};
 }
 
+/// Keys and values of whole heads, as our kernels turn, write and read them.
+bool grouped(const Operator* core) {
+    return core != nullptr && core->extent.pattern == Pattern::attention &&
+           core->extent.key_dim == core->extent.value_dim;
+}
+
 Planned plan_attention(const Operator& op, const predict::StageReport& stage, Task task) {
     const auto& extent = op.extent;
     if (extent.pattern != Pattern::attention) return refuse("no kernel for this kind of attention");
@@ -211,6 +217,8 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
                 task.width = task.head_dim;
             }
             planned.push_back({task, ""});
+        } else if ((last == "rotary" || last == "kv_write") && !grouped(core)) {
+            planned.push_back(refuse("no kernel for this kind of attention"));
         } else if (last == "rotary" || last == "kv_write") {
             task.kind = last == "rotary" ? TaskKind::rotary : TaskKind::kv_write;
             planned.push_back({task, ""});
