@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <string>
 #include <vector>
 
 #include "roofline/bench/cuda/memory.cuh"
@@ -31,11 +32,13 @@ struct Attention {
     int capacity = 0;  // tokens the cache has room for, of a sequence
     float key_scale = 1.0f;
     float value_scale = 1.0f;
-    // Decode alone: where the cache is split, the parts of the result; tickets are zero between launches.
+    // Decode alone: where splits of a cache meet, parts of the result; tickets are zero between launches.
     float* parts = nullptr;
     unsigned* tickets = nullptr;
-    int splits = 1;
-    int split_keys = 0;  // keys of a split
+    // As the way says that is launched (DecodeWay): keys of a split, and of the group's dimensions, four by four, how
+    // many a block of a cluster puts together.
+    int split_keys = 0;
+    int share = 0;
     // The cache as the copy engine sees it (tiles.cuh), where a variant has a ring.
     CUtensorMap key_tiles{};
     CUtensorMap value_tiles{};
@@ -44,24 +47,32 @@ struct Attention {
 struct DecodeVariant {
     const char* name;
     int threads;
-    int unit;  // keys a block takes at a time
+    int unit;        // keys a block takes at a time
+    int unit_bytes;  // of these and their values
     int shared_bytes;
     void (*kernel)(Attention);
-    int tile_keys = 0;     // of a ring's copies, which need Hopper; 0 where there is none
-    int row_bytes = 0;     // of a key or value
-    bool cluster = false;  // a head's splits are a cluster
+    int tile_lines = 0;    // of a ring's copies, which need Hopper; 0 where there is none
+    bool cluster = false;  // splits of a head are clusters, which need Hopper too
 };
 
-/// The variants for a head dimension, a group (query heads a kv head) and a format of the cache; none where
-/// unsupported.
-std::vector<DecodeVariant> decode_variants(int head_dim, int group, Format cache);
+/// A variant, and how its blocks divide the keys of a head.
+struct DecodeWay {
+    std::string name;
+    DecodeVariant variant;
+    int clusters;    // of a head
+    int cluster;     // splits of one: blocks that run together and meet in shared memory
+    int split_keys;  // keys of a split
+};
 
-/// Decides the splits: enough to fill the multiprocessors, as even as can be.
-void split(Attention& attention, const DecodeVariant& variant);
-std::size_t part_bytes(const Attention& attention);
-std::size_t ticket_bytes(const Attention& attention);
+/// The ways to run a shape with a cache of this format, on the current device: of each variant the few divisions that
+/// promise most. None where the shape is not supported.
+std::vector<DecodeWay> decode_ways(const Attention& shape, Format cache);
 
-void launch(const DecodeVariant& variant, Attention attention, bool overlap, cudaStream_t stream);
+/// Memory for `parts` and `tickets` that is enough for any of the ways.
+std::size_t part_bytes(const Attention& shape);
+std::size_t ticket_bytes();
+
+void launch(const DecodeWay& way, Attention attention, bool overlap, cudaStream_t stream);
 
 /// Whether the prefill kernel takes this shape.
 bool prefill_supported(const Attention& attention, Format cache);

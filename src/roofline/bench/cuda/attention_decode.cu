@@ -1,6 +1,7 @@
 // Decode attention: one query a sequence, all query heads of a group at once over each key and value, the cache split
 // over blocks and, in a block, over warps that never wait for each other.
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "roofline/bench/cuda/attention.cuh"
@@ -12,6 +13,9 @@
 namespace roofline::cuda::kernels {
 
 namespace {
+
+constexpr int most_clusters = 96;   // of a head
+constexpr int most_meeting = 1024;  // blocks of all heads, where clusters meet by way of the L2
 
 /// Steps: groups of 8 keys a warp reads together.
 template <class Cache, int Dimension, int Heads, int Warps, int Steps>
@@ -27,10 +31,10 @@ __global__ __launch_bounds__(Warps * 32) void decode_kernel(const __grid_constan
     constexpr int unit = 8 * Steps;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int begin = static_cast<int>(blockIdx.x) * a.split_keys;
+    const int begin = split_index() * a.split_keys;
     const int end = min(a.context, begin + a.split_keys);
     const std::size_t head_offset =
-        static_cast<std::size_t>(blockIdx.y) * static_cast<std::size_t>(a.capacity) * Warp::row_bytes;
+        static_cast<std::size_t>(blockIdx.z) * static_cast<std::size_t>(a.capacity) * Warp::row_bytes;
     const std::uint8_t* keys = static_cast<const std::uint8_t*>(a.keys) + head_offset + lane % 4 * 16;
     const std::uint8_t* values = static_cast<const std::uint8_t*>(a.values) + head_offset + Order::piece(lane / 4) * 16;
 
@@ -68,17 +72,22 @@ __global__ __launch_bounds__(Warps * 32) void decode_kernel(const __grid_constan
 template <class Warp, int Warps, int Steps, int Stages, bool Cluster>
 struct RingRoom {
     static constexpr int rings = std::max(Warps * Stages * 2 * 8 * Steps * Warp::row_bytes, Warp::shared_bytes(Warps));
-    static constexpr int received = (rings + 15) / 16 * 16;
-    static constexpr int barriers = received + (Cluster ? Warp::received_bytes : 0);
+    static constexpr int meeting = (rings + 15) / 16 * 16;
+    static constexpr int barriers = meeting + Warp::template meeting_bytes<Warps, Cluster>;
     static constexpr int turn = barriers + Warps * Stages * 8;
     static constexpr int bytes = turn + 4;
     static_assert(bytes <= 227 * 1024);
+    /// What the compiler is to take for granted: that a block is alone, or nothing. Else it would save registers to
+    /// make room for a second block that there is no memory for.
+    static constexpr int blocks_at_once = 2 * (bytes + 1024) > 227 * 1024 ? 1 : 0;
 };
 
 /// The same for Hopper: each warp has a ring of its own in shared memory that the copy engine fills, 8 Steps keys and
 /// their values a stage, and waits for no other warp.
 template <class Cache, int Dimension, int Heads, int Warps, int Steps, int Stages, bool Cluster>
-__global__ __launch_bounds__(Warps * 32) void ring_decode_kernel(const __grid_constant__ Attention a) {
+__global__ __launch_bounds__(
+    Warps * 32, RingRoom<DecodeWarp<Cache, Dimension, Heads>, Warps, Steps, Stages,
+                         Cluster>::blocks_at_once) void ring_decode_kernel(const __grid_constant__ Attention a) {
 #if __CUDA_ARCH__ >= 900
     using Warp = DecodeWarp<Cache, Dimension, Heads>;
     using Order = typename Warp::Order;
@@ -106,9 +115,9 @@ __global__ __launch_bounds__(Warps * 32) void ring_decode_kernel(const __grid_co
     const std::uint32_t ring = shared_address(shared) + static_cast<std::uint32_t>(warp * Stages * 2 * unit_bytes);
     const std::uint32_t full = shared_address(shared) + static_cast<std::uint32_t>(Room::barriers + warp * Stages * 8);
     volatile float* our_turn = shared + Room::turn / 4;  // whether the kernel before has ended
-    const int begin = static_cast<int>(blockIdx.x) * a.split_keys + warp * unit;
-    const int end = min(a.context, static_cast<int>(blockIdx.x) * a.split_keys + a.split_keys);
-    const int first_row = static_cast<int>(blockIdx.y) * a.capacity;
+    const int begin = split_index() * a.split_keys + warp * unit;
+    const int end = min(a.context, split_index() * a.split_keys + a.split_keys);
+    const int first_row = static_cast<int>(blockIdx.z) * a.capacity;
     if constexpr (Cluster) cluster_arrive();
     if (lane == 0) {
         for (int i = 0; i < Stages; ++i) barrier_make(full + i * 8, 1);
@@ -137,8 +146,15 @@ __global__ __launch_bounds__(Warps * 32) void ring_decode_kernel(const __grid_co
         if (__any_sync(~0u, turn)) break;
         fetch(first, asked++);
     }
+    // The newest key's tile can only come as far as the L2, where the kernel before leaves that key.
+    if (const int next = begin + asked * Warps * unit;
+        asked < Stages && next < end && next + unit >= a.context && elected()) {
+        const int line = (first_row + next) * Order::lines;
+        tile_prefetch(a.key_tiles, line);
+        tile_prefetch(a.value_tiles, line);
+    }
     wait_for_previous();
-    if (warp == 0 && lane == 0) *our_turn = 1.0f;
+    if (threadIdx.x == 0) *our_turn = 1.0f;
     const typename Warp::Queries queries(a);  // before the rest of the tiles: behind them they would come late
     for (; asked < Stages; ++asked) fetch(begin + asked * Warps * unit, asked);
     // The rings are full, and until the queries have come nothing makes room in them: memory goes on with a tile more.
@@ -173,34 +189,45 @@ __global__ __launch_bounds__(Warps * 32) void ring_decode_kernel(const __grid_co
         if (++stage == Stages) stage = 0, parity ^= 1;
     }
     __syncthreads();  // the rings are free for the end
-    state.template end<Warps, Cluster>(a, shared, reinterpret_cast<float4*>(shared + Room::received / 4));
+    state.template end<Warps, Cluster>(a, shared, shared + Room::meeting / 4);
 #endif
 }
 
 template <class Cache, int Dimension, int Heads, int Warps, int Steps>
 DecodeVariant variant(const char* name) {
-    return {name, Warps * 32, Warps * 8 * Steps, DecodeWarp<Cache, Dimension, Heads>::shared_bytes(Warps),
-            &decode_kernel<Cache, Dimension, Heads, Warps, Steps>};
-}
-
-template <class Cache, int Dimension, int Heads, int Warps, int Steps, int Stages, bool Cluster = false>
-DecodeVariant ring_variant(const char* name) {
     using Warp = DecodeWarp<Cache, Dimension, Heads>;
-    using Room = RingRoom<Warp, Warps, Steps, Stages, Cluster>;
     return {name,
             Warps * 32,
             Warps * 8 * Steps,
-            Room::bytes,
+            Warps * 8 * Steps * 2 * Warp::row_bytes,
+            Warp::shared_bytes(Warps),
+            &decode_kernel<Cache, Dimension, Heads, Warps, Steps>};
+}
+
+template <class Cache, int Dimension, int Heads, int Warps, int Steps, int Stages, bool Cluster>
+DecodeVariant ring_variant(const char* name) {
+    using Warp = DecodeWarp<Cache, Dimension, Heads>;
+    return {name,
+            Warps * 32,
+            Warps * 8 * Steps,
+            Warps * 8 * Steps * 2 * Warp::row_bytes,
+            RingRoom<Warp, Warps, Steps, Stages, Cluster>::bytes,
             &ring_decode_kernel<Cache, Dimension, Heads, Warps, Steps, Stages, Cluster>,
-            8 * Steps,
-            Warp::row_bytes,
+            8 * Steps * Warp::Order::lines,
             Cluster};
+}
+
+/// With and without clusters.
+template <class Cache, int Dimension, int Heads, int Warps, int Steps, int Stages>
+void add_rings(std::vector<DecodeVariant>& all, const char* name) {
+    all.push_back(ring_variant<Cache, Dimension, Heads, Warps, Steps, Stages, false>(name));
+    all.push_back(ring_variant<Cache, Dimension, Heads, Warps, Steps, Stages, true>(name));
 }
 
 /// Compiled for an older architecture, the kernels with rings are empty.
 std::vector<DecodeVariant> usable(std::vector<DecodeVariant> all) {
     std::erase_if(all, [](const DecodeVariant& one) {
-        if (one.tile_keys == 0) return false;
+        if (one.tile_lines == 0) return false;
         cudaFuncAttributes attributes{};
         must(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(one.kernel)), "kernel attributes");
         return attributes.ptxVersion < 90;
@@ -211,15 +238,11 @@ std::vector<DecodeVariant> usable(std::vector<DecodeVariant> all) {
 template <int Dimension, int Heads>
 std::vector<DecodeVariant> bf16_variants() {
     constexpr int steps = 4096 / (8 * Dimension * 2);  // copies of 4 KiB
-    std::vector<DecodeVariant> all = {
-        variant<Bf16, Dimension, Heads, 8, 1>("8 warps, 8 keys"),
-        ring_variant<Bf16, Dimension, Heads, 8, steps, 3>("ring, 8 warps, 3 x 4 KiB"),
-        ring_variant<Bf16, Dimension, Heads, 4, steps, 3>("ring, 4 warps, 3 x 4 KiB"),
-        ring_variant<Bf16, Dimension, Heads, 8, steps, 3, true>("ring, clusters, 8 warps, 3 x 4 KiB"),
-        ring_variant<Bf16, Dimension, Heads, 4, steps, 3, true>("ring, clusters, 4 warps, 3 x 4 KiB"),
-    };
+    std::vector<DecodeVariant> all = {variant<Bf16, Dimension, Heads, 8, 1>("8 warps, 8 keys")};
+    add_rings<Bf16, Dimension, Heads, 8, steps, 3>(all, "ring, 8 warps, 3 x 4 KiB");
+    add_rings<Bf16, Dimension, Heads, 4, steps, 3>(all, "ring, 4 warps, 3 x 4 KiB");
     if constexpr (Heads == 1 && Dimension <= 128) {
-        all.push_back(ring_variant<Bf16, Dimension, Heads, 8, steps / 2, 6>("ring, 8 warps, 6 x 2 KiB"));
+        all.push_back(ring_variant<Bf16, Dimension, Heads, 8, steps / 2, 6, false>("ring, 8 warps, 6 x 2 KiB"));
         all.push_back(variant<Bf16, Dimension, Heads, 8, 2>("8 warps, 16 keys"));
     }
     return usable(std::move(all));
@@ -227,25 +250,19 @@ std::vector<DecodeVariant> bf16_variants() {
 
 template <int Dimension, int Heads>
 std::vector<DecodeVariant> fp8_variants() {
-    std::vector<DecodeVariant> all = {
-        variant<Fp8, Dimension, Heads, 8, 1>("8 warps, 8 keys"),
-        ring_variant<Fp8Cache, Dimension, Heads, 4, 4, 3>("ring, 4 warps, 3 x 32 keys"),
-        ring_variant<Fp8Cache, Dimension, Heads, 8, 2, 3>("ring, 8 warps, 3 x 16 keys"),
-        ring_variant<Fp8Cache, Dimension, Heads, 4, 4, 3, true>("ring, clusters, 4 warps, 3 x 32 keys"),
-        ring_variant<Fp8Cache, Dimension, Heads, 8, 2, 3, true>("ring, clusters, 8 warps, 3 x 16 keys"),
-    };
-    if constexpr (Dimension <= 128) {
-        all.push_back(ring_variant<Fp8Cache, Dimension, Heads, 8, 4, 3>("ring, 8 warps, 3 x 32 keys"));
-        all.push_back(ring_variant<Fp8Cache, Dimension, Heads, 8, 4, 3, true>("ring, clusters, 8 warps, 3 x 32 keys"));
-        all.push_back(ring_variant<Fp8Cache, Dimension, Heads, 8, 4, 2>("ring, 8 warps, 2 x 32 keys"));
-        all.push_back(ring_variant<Fp8Cache, Dimension, Heads, 8, 2, 5>("ring, 8 warps, 5 x 16 keys"));
+    std::vector<DecodeVariant> all = {variant<Fp8, Dimension, Heads, 8, 1>("8 warps, 8 keys")};
+    add_rings<Fp8Cache, Dimension, Heads, 4, 4, 3>(all, "ring, 4 warps, 3 x 32 keys");
+    add_rings<Fp8Cache, Dimension, Heads, 8, 2, 3>(all, "ring, 8 warps, 3 x 16 keys");
+    if constexpr (Dimension == 128) {
+        add_rings<Fp8Cache, Dimension, Heads, 8, 4, 3>(all, "ring, 8 warps, 3 x 32 keys");
+        all.push_back(ring_variant<Fp8Cache, Dimension, Heads, 8, 4, 2, false>("ring, 8 warps, 2 x 32 keys"));
+        add_rings<Fp8Cache, Dimension, Heads, 8, 2, 5>(all, "ring, 8 warps, 5 x 16 keys");
     }
     return usable(std::move(all));
 }
 
-}  // namespace
-
-std::vector<DecodeVariant> decode_variants(int head_dim, int group, Format cache) {
+/// The variants for a head dimension, a group (query heads a kv head) and a format of the cache.
+std::vector<DecodeVariant> variants(int head_dim, int group, Format cache) {
     if (group < 1 || group > 16) return {};
     const bool wide = group > 8;
     if (cache == Format::bf16 && head_dim == 64) return wide ? bf16_variants<64, 2>() : bf16_variants<64, 1>();
@@ -256,77 +273,125 @@ std::vector<DecodeVariant> decode_variants(int head_dim, int group, Format cache
     return {};
 }
 
-namespace {
-
 /// Clusters of so many blocks that run at the same time.
-int clusters_at_once(const DecodeVariant& chosen, int splits) {
+int clusters_at_once(const DecodeVariant& variant, int blocks) {
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {static_cast<unsigned>(splits), 1, 1};
+    attribute.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>(splits), 65535);
-    config.blockDim = dim3(static_cast<unsigned>(chosen.threads));
-    config.dynamicSmemBytes = static_cast<std::size_t>(chosen.shared_bytes);
+    config.gridDim = dim3(static_cast<unsigned>(blocks), 65535);
+    config.blockDim = dim3(static_cast<unsigned>(variant.threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(variant.shared_bytes);
     config.attrs = &attribute;
     config.numAttrs = 1;
     int clusters = 0;
-    must(cudaOccupancyMaxActiveClusters(&clusters, chosen.kernel, &config), "occupancy of clusters");
+    must(cudaOccupancyMaxActiveClusters(&clusters, variant.kernel, &config), "occupancy of clusters");
     return clusters;
 }
 
-}  // namespace
-
-void split(Attention& attention, const DecodeVariant& chosen) {
+int blocks_at_once(const DecodeVariant& variant) {
     int device = 0;
     int multiprocessors = 1;
     int resident = 1;
     must(cudaGetDevice(&device), "device");
     must(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "device attribute");
-    must(cudaFuncSetAttribute(reinterpret_cast<const void*>(chosen.kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              chosen.shared_bytes),
-         "shared memory of decode attention");
-    must(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, chosen.kernel, chosen.threads,
-                                                       static_cast<std::size_t>(chosen.shared_bytes)),
+    must(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, variant.kernel, variant.threads,
+                                                       static_cast<std::size_t>(variant.shared_bytes)),
          "occupancy");
-    const int slots = multiprocessors * std::max(resident, 1);
-    const int heads = attention.batch * attention.kv_heads;
-    const int units = (attention.context + chosen.unit - 1) / chosen.unit;
-    // A split costs the time of its keys, and a little to begin and to end (as long as about one unit of keys takes).
-    double least = 0.0;
-    int best = 1;
-    for (int splits = 1; splits <= std::min(units, chosen.cluster ? most_in_cluster : most_splits); ++splits) {
-        const int together = chosen.cluster ? splits * clusters_at_once(chosen, splits) : slots;  // blocks
+    return multiprocessors * std::max(resident, 1);
+}
+
+int ceil_of(int total, int each) {
+    return (total + each - 1) / each;
+}
+
+/// A division of a head's keys over clusters, and what it costs: in the time that a block takes for a unit of keys.
+struct Division {
+    int clusters;
+    int blocks;  // of a cluster
+    double cost;
+};
+
+/// The divisions to try, each with clusters of another size, the most promising first.
+std::vector<Division> divisions(const Attention& shape, const DecodeVariant& variant) {
+    const int heads = shape.batch * shape.kv_heads;
+    const int units = ceil_of(shape.context, variant.unit);
+    const int fours = shape.query_heads / shape.kv_heads * shape.head_dim / 4;
+    std::vector<Division> all;
+    const int fewest = variant.cluster ? 2 : 1;
+    const int most = variant.cluster ? most_in_cluster : 1;
+    for (int blocks = fewest; blocks <= std::min(units, most); ++blocks) {
+        const int together = variant.cluster ? blocks * clusters_at_once(variant, blocks) : blocks_at_once(variant);
         if (together == 0) continue;
-        const int rounds = (heads * splits + together - 1) / together;
-        const double cost = rounds * ((units + splits - 1) / splits + 1.0);
-        if (splits == 1 || cost < least) least = cost, best = splits;
+        Division best{0, blocks, 0.0};
+        for (int clusters = 1; clusters * blocks <= units && clusters <= most_clusters; ++clusters) {
+            if (clusters > 1 && heads * clusters * blocks > most_meeting) break;
+            // A block takes the time of its keys, and a little to begin and to end, about that of one unit of them.
+            const int rounds = ceil_of(heads * clusters * blocks, together);
+            double cost = rounds * (ceil_of(units, clusters * blocks) + 1.0);
+            // Clusters meet by way of the L2, which has to be asked for a ticket and then for the parts, 16 at a time;
+            // these are bytes as keys are.
+            if (clusters > 1) {
+                const int share = ceil_of(fours, blocks);
+                cost += 1.0 + 0.25 * ceil_of(share, variant.threads) * ceil_of(clusters, 16) +
+                        16.0 * share * clusters / variant.unit_bytes;
+            }
+            if (best.clusters == 0 || cost < best.cost) best.clusters = clusters, best.cost = cost;
+        }
+        all.push_back(best);
     }
-    const int split_units = (units + best - 1) / best;
-    attention.split_keys = split_units * chosen.unit;
-    attention.splits = (units + split_units - 1) / split_units;
+    std::ranges::sort(all, {}, &Division::cost);
+    // The largest clusters are worth a try where they do not promise most: what they leave to the L2 is least.
+    std::size_t rank = 0;
+    std::erase_if(all, [&](const Division& one) { return rank++ >= 2 && one.blocks < most_in_cluster; });
+    return all;
 }
 
-std::size_t part_bytes(const Attention& attention) {
-    return static_cast<std::size_t>(attention.batch) * static_cast<std::size_t>(attention.query_heads) * most_splits *
-           static_cast<std::size_t>(attention.head_dim + 2) * sizeof(float);
+}  // namespace
+
+std::vector<DecodeWay> decode_ways(const Attention& shape, Format cache) {
+    std::vector<DecodeWay> ways;
+    for (const DecodeVariant& variant : variants(shape.head_dim, shape.query_heads / shape.kv_heads, cache)) {
+        must(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant.kernel),
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize, variant.shared_bytes),
+             "shared memory of decode attention");
+        const int units = ceil_of(shape.context, variant.unit);
+        for (const Division& division : divisions(shape, variant)) {
+            const int each = ceil_of(units, division.clusters * division.blocks);
+            const int clusters = ceil_of(ceil_of(units, each), division.blocks);  // that are not without keys
+            std::string name =
+                std::string(variant.name) + ", " + std::to_string(clusters * division.blocks) + " splits";
+            if (division.blocks > 1) name += " in clusters of " + std::to_string(division.blocks);
+            ways.push_back({std::move(name), variant, clusters, division.blocks, each * variant.unit});
+        }
+    }
+    return ways;
 }
 
-std::size_t ticket_bytes(const Attention& attention) {
-    return static_cast<std::size_t>(attention.batch) * static_cast<std::size_t>(attention.kv_heads) * sizeof(unsigned);
+std::size_t part_bytes(const Attention& shape) {
+    return static_cast<std::size_t>(most_meeting) * static_cast<std::size_t>(shape.query_heads / shape.kv_heads) *
+           (static_cast<std::size_t>(shape.head_dim) * sizeof(float) + sizeof(float2));
 }
 
-void launch(const DecodeVariant& variant, Attention attention, bool overlap, cudaStream_t stream) {
-    if (variant.tile_keys > 0) {
-        const int lines = variant.row_bytes / 128;  // of a key or value
+std::size_t ticket_bytes() {
+    return most_meeting * sizeof(unsigned);
+}
+
+void launch(const DecodeWay& way, Attention attention, bool overlap, cudaStream_t stream) {
+    const DecodeVariant& variant = way.variant;
+    attention.split_keys = way.split_keys;
+    attention.share = ceil_of(attention.query_heads / attention.kv_heads * attention.head_dim / 4, way.cluster);
+    if (variant.tile_lines > 0) {
+        const int lines = variant.unit_bytes / 2 / variant.unit / 128;  // of a key or value
         const auto all = static_cast<std::size_t>(attention.batch) * static_cast<std::size_t>(attention.kv_heads) *
                          static_cast<std::size_t>(attention.capacity) * static_cast<std::size_t>(lines);
-        attention.key_tiles = tiles_of(attention.keys, all, variant.tile_keys * lines);
-        attention.value_tiles = tiles_of(attention.values, all, variant.tile_keys * lines);
+        attention.key_tiles = tiles_of(attention.keys, all, variant.tile_lines);
+        attention.value_tiles = tiles_of(attention.values, all, variant.tile_lines);
     }
-    const dim3 blocks(static_cast<unsigned>(attention.splits),
+    const dim3 blocks(static_cast<unsigned>(way.cluster), static_cast<unsigned>(way.clusters),
                       static_cast<unsigned>(attention.batch * attention.kv_heads));
-    start_clusters(variant.kernel, blocks, variant.cluster ? attention.splits : 1, variant.threads,
-                   static_cast<std::size_t>(variant.shared_bytes), overlap, stream, attention);
+    start_clusters(variant.kernel, blocks, way.cluster, variant.threads, static_cast<std::size_t>(variant.shared_bytes),
+                   overlap, stream, attention);
 }
 
 }  // namespace roofline::cuda::kernels

@@ -1,22 +1,14 @@
 // What a warp of decode attention keeps from key to key: for each query head of its group the highest score, the sum of
-// the weights, and their sum of values; how scores become weights; and how the results of warps and splits are put
-// together.
+// the weights, and their sum of values; how scores become weights; and how the results of warps are put together.
 #pragma once
 
-#include <algorithm>
-#include <cuda_bf16.h>
-
 #include "roofline/bench/cuda/attention.cuh"
-#include "roofline/bench/cuda/cluster.cuh"
+#include "roofline/bench/cuda/attention_meeting.cuh"
 #include "roofline/bench/cuda/tiles.cuh"
 
 namespace roofline::cuda::kernels {
 
-constexpr int most_splits = 96;
-constexpr int most_in_cluster = 8;  // blocks, on any device that has clusters
-
 constexpr float log2_e = 1.4426950408889634f;
-constexpr float nothing = -1e30f;  // a score that is no key's: finite, so that differences of two are numbers
 
 /// Heads: tiles of 8 query heads. Dimension: of a head. Cache: says how many values a lane takes of 16 bytes, which of
 /// them an output belongs to, and whether keys or heads are the rows of the scores. A lane has two scores of each eight
@@ -120,22 +112,19 @@ struct DecodeState {
     static constexpr int shared_bytes(int warps) {
         return warps * 8 * Heads * (pitch + 2) * static_cast<int>(sizeof(float));
     }
-    /// What the blocks of a cluster write to each other needs memory of its own: one may be done before another.
-    static constexpr int received_fours = 8 * Heads * Dimension / 4 + most_in_cluster;
-    static constexpr int received_bytes = received_fours * static_cast<int>(sizeof(float4) + sizeof(float2));
+    /// And what it needs beside that.
+    template <int Warps, bool Cluster>
+    static constexpr int meeting_bytes = Meeting<Warps * 32, Dimension, Cluster>::bytes_for(8 * Heads);
 
     /// Puts the warps' results together, and at last those of the splits. `shared` is free for use by all warps. Four
-    /// dimensions at a time: what is waited for here, nothing else hides. The splits of a head meet by way of the L2,
-    /// or where they are a cluster in each other's shared memory (`received`), which saves a trip or two.
+    /// dimensions at a time: what is waited for here, nothing else hides.
     template <int Warps, bool Cluster>
-    __device__ void end(const Attention& a, float* shared, float4* received) const {
+    __device__ void end(const Attention& a, float* shared, void* for_meeting) const {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int warp = static_cast<int>(threadIdx.x) / 32;
         const int quad = lane / 4;
         const int corner = lane % 4;
         const int group = a.query_heads / a.kv_heads;
-        const int sequence = static_cast<int>(blockIdx.y) / a.kv_heads;
-        const int kv_head = static_cast<int>(blockIdx.y) % a.kv_heads;
         // Warps' results side by side in shared memory, [warp][head][dimension], then merged.
         float* sums = shared;                               // [Warps][8 Heads][pitch]
         float* peaks = shared + Warps * 8 * Heads * pitch;  // [Warps][8 Heads]
@@ -171,82 +160,19 @@ struct DecodeState {
             }
         }
         __syncthreads();
-        const auto heads_before = static_cast<std::size_t>(sequence) * a.query_heads + kv_head * group;
-        auto* result = static_cast<__nv_bfloat16*>(a.output) + heads_before * Dimension;
-        // [head of a sequence][split][dimension], and behind them all the highest scores and totals, [head][split].
-        auto* parts = reinterpret_cast<float4*>(a.parts) + heads_before * a.splits * (Dimension / 4);
-        auto* statistics =
-            reinterpret_cast<float2*>(reinterpret_cast<float4*>(a.parts) +
-                                      static_cast<std::size_t>(a.batch) * a.query_heads * a.splits * (Dimension / 4)) +
-            heads_before * a.splits;
-        const int fours = group * Dimension / 4;
-        const int share = (fours + a.splits - 1) / a.splits;  // that a block of a cluster puts together
-        auto* received_statistics = reinterpret_cast<float2*>(received + received_fours);
-        if constexpr (Cluster) cluster_wait();  // all have begun, so there is memory to write to
-        const auto write = [&](int four, const float4& sum, float factor) {
-            __nv_bfloat162 pairs[2] = {__floats2bfloat162_rn(sum.x * factor, sum.y * factor),
-                                       __floats2bfloat162_rn(sum.z * factor, sum.w * factor)};
-            *reinterpret_cast<uint2*>(result + 4 * four) = reinterpret_cast<const uint2&>(pairs);
-        };
-        for (int i = static_cast<int>(threadIdx.x); i < fours; i += Warps * 32) {
+        const Meeting<Warps * 32, Dimension, Cluster> meeting(a, for_meeting);
+        for (int i = static_cast<int>(threadIdx.x); i < group * Dimension / 4; i += Warps * 32) {
             const int head = i / (Dimension / 4);
             const int four = i % (Dimension / 4);
-            float peak = nothing;
-#pragma unroll
-            for (int j = 0; j < Warps; ++j) peak = fmaxf(peak, peaks[j * 8 * Heads + head]);
-            float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            float weight = 0.0f;
-#pragma unroll
-            for (int j = 0; j < Warps; ++j) {
-                const float factor = power(peaks[j * 8 * Heads + head] - peak);
-                add(sum, factor,
-                    *reinterpret_cast<const float4*>(sums + (j * 8 * Heads + head) * pitch + 4 * place_of(four)));
-                weight += factor * totals[j * 8 * Heads + head];
-            }
-            if (a.splits == 1) {
-                write(i, sum, a.value_scale / weight);
-            } else if constexpr (Cluster) {
-                const int at = static_cast<int>(blockIdx.x) * share + i % share;
-                cluster_write(received + at, i / share, sum);
-                cluster_write(received_statistics + at, i / share, make_float2(peak, weight));
-            } else {
-                const int part = head * a.splits + static_cast<int>(blockIdx.x);
-                parts[static_cast<std::size_t>(part) * (Dimension / 4) + four] = sum;
-                if (four == 0) statistics[part] = make_float2(peak, weight);
-            }
+            const auto known = [&](int one) {
+                return make_float2(peaks[one * 8 * Heads + head], totals[one * 8 * Heads + head]);
+            };
+            const auto part = [&](int one) {
+                return *reinterpret_cast<const float4*>(sums + (one * 8 * Heads + head) * pitch + 4 * place_of(four));
+            };
+            meeting.bring(i, joined<Warps>(Warps, known, part));
         }
-        if (a.splits == 1) return;
-        if constexpr (Cluster) {
-            cluster_arrive();
-            cluster_wait();
-            const int first = static_cast<int>(blockIdx.x) * share;
-            for (int i = static_cast<int>(threadIdx.x); i < min(share, fours - first); i += Warps * 32) {
-                join<most_in_cluster>(
-                    a, first + i, [&](int split) { return received_statistics[split * share + i]; },
-                    [&](int split) { return received[split * share + i]; }, write);
-            }
-            return;
-        }
-
-        // The last block of a head's splits to arrive puts the parts together.
-        __shared__ bool last;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            last = take_ticket(&a.tickets[blockIdx.y]) + 1 == static_cast<unsigned>(a.splits);
-            if (last) a.tickets[blockIdx.y] = 0;
-        }
-        __syncthreads();
-        if (!last) return;
-        for (int i = static_cast<int>(threadIdx.x); i < fours; i += Warps * 32) {
-            const int head = i / (Dimension / 4);
-            const int four = i % (Dimension / 4);
-            join<16>(
-                a, i, [&](int split) { return __ldcg(statistics + head * a.splits + split); },
-                [&](int split) {
-                    return __ldcg(parts + static_cast<std::size_t>(head * a.splits + split) * (Dimension / 4) + four);
-                },
-                write);
-        }
+        meeting.end();
     }
 
   private:
@@ -258,61 +184,6 @@ struct DecodeState {
             value = join(value, __shfl_xor_sync(~0u, value, apart));
         }
         return value;
-    }
-
-    /// How many had a ticket before. What the block wrote is seen by those who come later, and the other way round.
-    __device__ static unsigned take_ticket(unsigned* tickets) {
-        unsigned before;
-        asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(tickets) : "memory");
-        return before;
-    }
-
-    /// Puts four dimensions of the splits together, `together` splits on their way at a time: `known_of` gives a
-    /// split's highest score and total, `part_of` its sums.
-    template <int together, class Known, class Part, class Write>
-    __device__ static void join(const Attention& a, int i, const Known& known_of, const Part& part_of,
-                                const Write& write) {
-        float peak = nothing;
-        float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        float weight = 0.0f;
-        for (int first = 0; first < a.splits; first += together) {
-            float2 known[together];
-            float4 part[together];
-#pragma unroll
-            for (int j = 0; j < together; ++j) {
-                const int split = min(first + j, a.splits - 1);
-                known[j] = known_of(split);
-                part[j] = part_of(split);
-                if (first + j >= a.splits) known[j].x = nothing, known[j].y = 0.0f;
-            }
-            float raised = peak;
-#pragma unroll
-            for (int j = 0; j < together; ++j) raised = fmaxf(raised, known[j].x);
-            const float before = power(peak - raised);
-            sum = make_float4(sum.x * before, sum.y * before, sum.z * before, sum.w * before);
-            weight *= before;
-            peak = raised;
-#pragma unroll
-            for (int j = 0; j < together; ++j) {
-                const float factor = first + j < a.splits ? power(known[j].x - peak) : 0.0f;
-                add(sum, factor, part[j]);
-                weight += factor * known[j].y;
-            }
-        }
-        write(i, sum, a.value_scale / weight);
-    }
-
-    /// 2^exponent to two units in the last place, by one instruction; 0 where that is tiny.
-    __device__ static float power(float exponent) {
-        float value;
-        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(exponent));
-        return value;
-    }
-    __device__ static void add(float4& sum, float factor, const float4& other) {
-        sum.x += factor * other.x;
-        sum.y += factor * other.y;
-        sum.z += factor * other.z;
-        sum.w += factor * other.w;
     }
 };
 

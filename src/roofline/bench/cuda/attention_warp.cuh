@@ -25,8 +25,8 @@ template <class Cache, int Dimension>
 __device__ inline uint4 query_of(const Attention& a, int tile, int load, int part) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int group = a.query_heads / a.kv_heads;
-    const int sequence = static_cast<int>(blockIdx.y) / a.kv_heads;
-    const int kv_head = static_cast<int>(blockIdx.y) % a.kv_heads;
+    const int sequence = static_cast<int>(blockIdx.z) / a.kv_heads;
+    const int kv_head = static_cast<int>(blockIdx.z) % a.kv_heads;
     const int head = 8 * tile + lane / 4;
     if (head >= group) return {0, 0, 0, 0};
     const auto* source = reinterpret_cast<const uint4*>(

@@ -136,9 +136,15 @@ __device__ inline uint4 shared_read(std::uint32_t from) {
     return value;
 }
 
+__device__ inline void shared_write(std::uint32_t to, const uint4& value) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+                 "r"(value.w)
+                 : "memory");
+}
+
 /// Writes 16 bytes of zeros.
 __device__ inline void shared_clear(std::uint32_t to) {
-    asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(to), "r"(0) : "memory");
+    shared_write(to, {0, 0, 0, 0});
 }
 
 /// Zero where the lane does not ask. A branch instead would keep what is around it from overlapping.

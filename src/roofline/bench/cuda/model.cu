@@ -75,7 +75,7 @@ Model::Model(const ModelShape& model, const StepShape& step, const Clock& clock)
     scratch_ = Memory(product_of({step.batch, 64, 8}));
     const Attention shape = attention(-1);
     if (!step.prefill) parts_ = Memory(part_bytes(shape));
-    tickets_ = Memory(ticket_bytes(shape));
+    tickets_ = Memory(ticket_bytes());
     must(cudaMemsetAsync(tickets_.at(), 0, tickets_.bytes(), stream), "tickets");
 
     numbers_ = Memory(product_of({rows_, 4}));
@@ -184,8 +184,6 @@ Attention Model::attention(int index) const {
     a.capacity = step_.context;
     a.parts = parts_.at<float>();
     a.tickets = tickets_.at<unsigned>();
-    a.splits = splits_;
-    a.split_keys = split_keys_;
     if (index >= 0) a.keys = layer(index).keys.at(), a.values = layer(index).values.at();
     return a;
 }
@@ -258,26 +256,19 @@ void Model::choose_attention(const std::string& backend) {
         }
         return;
     }
-    decode_ = decode_variants(model_.head_dim, model_.query_heads / model_.kv_heads, step_.cache);
-    const auto take = [&](std::size_t way) {
-        Attention one = attention(0);
-        split(one, decode_[way]);
-        decode_way_ = static_cast<int>(way);
-        splits_ = one.splits;
-        split_keys_ = one.split_keys;
-    };
+    const auto ways = decode_ways(attention(0), step_.cache);
     // Each among its neighbours, as products are.
     std::vector<Run> runs;
-    for (std::size_t i = 0; i < decode_.size(); ++i) {
-        runs.push_back([&, i](int) {
-            take(i);
+    for (const DecodeWay& way : ways) {
+        runs.push_back([&](int) {
+            decode_ = way;
             run(attention_part, true);
         });
     }
     const int best = fastest(*clock_, runs, 1, seconds_of_a_way);
     if (best < 0) throw Failure{"our decode attention does not take this shape of heads and cache"};
-    take(static_cast<std::size_t>(best));
-    chosen_.push_back(std::string("attention: own, ") + decode_[static_cast<std::size_t>(decode_way_)].name);
+    decode_ = ways[static_cast<std::size_t>(best)];
+    chosen_.push_back("attention: own, " + decode_->name);
 }
 
 void Model::run(int parts, bool overlap) const {
@@ -313,8 +304,7 @@ void Model::run(int parts, bool overlap) const {
             } else if (step_.prefill) {
                 launch_prefill(attention(index), overlap, clock_->stream());
             } else {
-                const auto& variant = decode_[static_cast<std::size_t>(decode_way_)];
-                launch(variant, attention(index), overlap, clock_->stream());
+                launch(*decode_, attention(index), overlap, clock_->stream());
             }
             multiply(output, index, overlap);
         }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -112,10 +113,7 @@ class Model {
     std::array<ProductWay, products> ways_;
     std::unique_ptr<LibraryAttention> library_;  // where attention is cuDNN's
     int plan_ = 0;
-    std::vector<DecodeVariant> decode_;
-    int decode_way_ = -1;
-    int splits_ = 1;
-    int split_keys_ = 0;
+    std::optional<DecodeWay> decode_;
     std::vector<std::string> chosen_;
 };
 

@@ -106,7 +106,7 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     attention.context = task.context;
     attention.capacity = task.context;
     attention.query_stride = task.query_heads * task.head_dim;
-    std::vector<DecodeVariant> variants;
+    std::vector<DecodeWay> own_ways;
     std::unique_ptr<LibraryAttention> library;
     if (foreign != nullptr) {
         // asked below, when there are operands
@@ -117,8 +117,8 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
             throw Failure{"our prefill attention takes bf16 and heads of 64 or 128"};
         }
     } else {
-        variants = decode_variants(task.head_dim, task.query_heads / task.kv_heads, task.cache);
-        if (variants.empty()) {
+        own_ways = decode_ways(attention, task.cache);
+        if (own_ways.empty()) {
             throw Failure{
                 "our decode attention takes heads of 64 (bf16), 128 or 256 and up to 16 query heads a kv head"};
         }
@@ -131,7 +131,7 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     const Memory queries(static_cast<std::size_t>(query_values) * 2);
     const Memory output(static_cast<std::size_t>(query_values) * 2);
     const Memory parts(task.prefill ? 0 : part_bytes(attention));
-    const Memory tickets(ticket_bytes(attention));
+    const Memory tickets(ticket_bytes());
     const std::size_t cached = half_bytes * count * 8 / static_cast<std::size_t>(bits(task.cache));
     fill_random(keys.at(), cached, task.cache, 1.0f, 11, clock.stream());
     fill_random(values.at(), cached, task.cache, 1.0f, 12, clock.stream());
@@ -170,12 +170,9 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
         ways.push_back([&](int buffer) { launch_prefill(with_buffer(attention, buffer), true, clock.stream()); });
         names.emplace_back("mma, 128 queries, 64 keys");
     }
-    for (const auto& variant : variants) {
-        Attention divided = attention;
-        split(divided, variant);
-        ways.push_back(
-            [&, divided](int buffer) { launch(variant, with_buffer(divided, buffer), true, clock.stream()); });
-        names.push_back(std::string(variant.name) + ", " + std::to_string(divided.splits) + " splits");
+    for (const DecodeWay& way : own_ways) {
+        ways.push_back([&](int buffer) { launch(way, with_buffer(attention, buffer), true, clock.stream()); });
+        names.push_back(way.name);
     }
     std::vector<double> times;
     fastest(clock, ways, outcome.buffers, std::min(effort.seconds, 0.004), &times);
