@@ -1,11 +1,12 @@
 // Decode attention: one query a sequence, all query heads of a group at once over each key and value, the cache split
-// over blocks and, in a block, over warps that never wait for each other.
+// over blocks and, in a block, over warps that never wait for each other (or work as a team: attention_team.cuh).
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "roofline/bench/cuda/attention.cuh"
 #include "roofline/bench/cuda/attention_fp8.cuh"
+#include "roofline/bench/cuda/attention_team.cuh"
 #include "roofline/bench/cuda/attention_warp.cuh"
 #include "roofline/bench/cuda/bulk.cuh"
 #include "roofline/bench/cuda/launch.cuh"
@@ -224,6 +225,25 @@ void add_rings(std::vector<DecodeVariant>& all, const char* name) {
     all.push_back(ring_variant<Cache, Dimension, Heads, Warps, Steps, Stages, true>(name));
 }
 
+template <class Cache, int Dimension, int Tiles, int Steps, int Stages, bool Cluster>
+DecodeVariant team_variant(const char* name) {
+    using Room = Team<Cache, Dimension, Tiles, Steps, Stages, Cluster>;
+    return {name,
+            Room::threads,
+            Room::unit,
+            2 * Room::unit_bytes,
+            Room::bytes,
+            &team_decode_kernel<Cache, Dimension, Tiles, Steps, Stages, Cluster>,
+            Room::unit * Room::Warp::Order::lines,
+            Cluster};
+}
+
+template <class Cache, int Dimension, int Tiles, int Steps, int Stages>
+void add_teams(std::vector<DecodeVariant>& all, const char* name) {
+    all.push_back(team_variant<Cache, Dimension, Tiles, Steps, Stages, false>(name));
+    all.push_back(team_variant<Cache, Dimension, Tiles, Steps, Stages, true>(name));
+}
+
 /// Compiled for an older architecture, the kernels with rings are empty.
 std::vector<DecodeVariant> usable(std::vector<DecodeVariant> all) {
     std::erase_if(all, [](const DecodeVariant& one) {
@@ -245,18 +265,26 @@ std::vector<DecodeVariant> bf16_variants() {
         all.push_back(ring_variant<Bf16, Dimension, Heads, 8, steps / 2, 6, false>("ring, 8 warps, 6 x 2 KiB"));
         all.push_back(variant<Bf16, Dimension, Heads, 8, 2>("8 warps, 16 keys"));
     }
+    if constexpr (Dimension == 256) add_teams<Bf16, Dimension, Heads, 1, 3>(all, "team of 8 warps, 3 x 64 keys");
     return usable(std::move(all));
 }
 
 template <int Dimension, int Heads>
 std::vector<DecodeVariant> fp8_variants() {
     std::vector<DecodeVariant> all = {variant<Fp8, Dimension, Heads, 8, 1>("8 warps, 8 keys")};
-    add_rings<Fp8Cache, Dimension, Heads, 4, 4, 3>(all, "ring, 4 warps, 3 x 32 keys");
-    add_rings<Fp8Cache, Dimension, Heads, 8, 2, 3>(all, "ring, 8 warps, 3 x 16 keys");
+    if constexpr (Dimension == 128 || Heads == 1) {
+        add_rings<Fp8Cache, Dimension, Heads, 4, 4, 3>(all, "ring, 4 warps, 3 x 32 keys");
+        add_rings<Fp8Cache, Dimension, Heads, 8, 2, 3>(all, "ring, 8 warps, 3 x 16 keys");
+    }
     if constexpr (Dimension == 128) {
         add_rings<Fp8Cache, Dimension, Heads, 8, 4, 3>(all, "ring, 8 warps, 3 x 32 keys");
         all.push_back(ring_variant<Fp8Cache, Dimension, Heads, 8, 4, 2, false>("ring, 8 warps, 2 x 32 keys"));
         add_rings<Fp8Cache, Dimension, Heads, 8, 2, 5>(all, "ring, 8 warps, 5 x 16 keys");
+    } else if constexpr (Heads == 1) {
+        add_teams<Fp8Cache, Dimension, 1, 2, 3>(all, "team of 8 warps, 3 x 128 keys");
+    } else {
+        add_teams<Fp8Cache, Dimension, 2, 4, 3>(all, "team of 8 warps, 3 x 128 keys");
+        add_teams<Fp8Cache, Dimension, 2, 2, 6>(all, "team of 8 warps, 6 x 64 keys");
     }
     return usable(std::move(all));
 }
