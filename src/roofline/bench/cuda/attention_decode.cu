@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "roofline/bench/cuda/attention.cuh"
+#include "roofline/bench/cuda/attention_division.hpp"
 #include "roofline/bench/cuda/attention_fp8.cuh"
 #include "roofline/bench/cuda/attention_team.cuh"
 #include "roofline/bench/cuda/attention_warp.cuh"
@@ -14,9 +15,6 @@
 namespace roofline::cuda::kernels {
 
 namespace {
-
-constexpr int most_clusters = 96;   // of a head
-constexpr int most_meeting = 1024;  // blocks of all heads, where clusters meet by way of the L2
 
 /// Steps: groups of 8 keys a warp reads together.
 template <class Cache, int Dimension, int Heads, int Warps, int Steps>
@@ -329,52 +327,6 @@ int blocks_at_once(const DecodeVariant& variant) {
     return multiprocessors * std::max(resident, 1);
 }
 
-int ceil_of(int total, int each) {
-    return (total + each - 1) / each;
-}
-
-/// A division of a head's keys over clusters, and what it costs: in the time that a block takes for a unit of keys.
-struct Division {
-    int clusters;
-    int blocks;  // of a cluster
-    double cost;
-};
-
-/// The divisions to try, each with clusters of another size, the most promising first.
-std::vector<Division> divisions(const Attention& shape, const DecodeVariant& variant) {
-    const int heads = shape.batch * shape.kv_heads;
-    const int units = ceil_of(shape.context, variant.unit);
-    const int fours = shape.query_heads / shape.kv_heads * shape.head_dim / 4;
-    std::vector<Division> all;
-    const int fewest = variant.cluster ? 2 : 1;
-    const int most = variant.cluster ? most_in_cluster : 1;
-    for (int blocks = fewest; blocks <= std::min(units, most); ++blocks) {
-        const int together = variant.cluster ? blocks * clusters_at_once(variant, blocks) : blocks_at_once(variant);
-        if (together == 0) continue;
-        Division best{0, blocks, 0.0};
-        for (int clusters = 1; clusters * blocks <= units && clusters <= most_clusters; ++clusters) {
-            if (clusters > 1 && heads * clusters * blocks > most_meeting) break;
-            // A block takes the time of its keys, and a little to begin and to end, about that of one unit of them.
-            const int rounds = ceil_of(heads * clusters * blocks, together);
-            double cost = rounds * (ceil_of(units, clusters * blocks) + 1.0);
-            // Clusters meet by way of the L2, which has to be asked for a ticket and then for the parts, 16 at a time;
-            // these are bytes as keys are.
-            if (clusters > 1) {
-                const int share = ceil_of(fours, blocks);
-                cost += 1.0 + 0.25 * ceil_of(share, variant.threads) * ceil_of(clusters, 16) +
-                        16.0 * share * clusters / variant.unit_bytes;
-            }
-            if (best.clusters == 0 || cost < best.cost) best.clusters = clusters, best.cost = cost;
-        }
-        all.push_back(best);
-    }
-    std::ranges::sort(all, {}, &Division::cost);
-    // The largest clusters are worth a try where they do not promise most: what they leave to the L2 is least.
-    std::size_t rank = 0;
-    std::erase_if(all, [&](const Division& one) { return rank++ >= 2 && one.blocks < most_in_cluster; });
-    return all;
-}
-
 }  // namespace
 
 std::vector<DecodeWay> decode_ways(const Attention& shape, Format cache) {
@@ -383,14 +335,22 @@ std::vector<DecodeWay> decode_ways(const Attention& shape, Format cache) {
         must(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant.kernel),
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, variant.shared_bytes),
              "shared memory of decode attention");
-        const int units = ceil_of(shape.context, variant.unit);
-        for (const Division& division : divisions(shape, variant)) {
-            const int each = ceil_of(units, division.clusters * division.blocks);
-            const int clusters = ceil_of(ceil_of(units, each), division.blocks);  // that are not without keys
+        const Work work{shape.batch * shape.kv_heads,
+                        shape.context,
+                        shape.query_heads / shape.kv_heads * shape.head_dim / 4,
+                        variant.threads,
+                        variant.unit,
+                        variant.unit_bytes};
+        const auto at_once = [&](int blocks) {
+            return variant.cluster ? blocks * clusters_at_once(variant, blocks) : blocks_at_once(variant);
+        };
+        const int fewest = variant.cluster ? 2 : 1;
+        const int most = variant.cluster ? most_in_cluster : 1;
+        for (const Division& division : divisions(work, fewest, most, at_once)) {
             std::string name =
-                std::string(variant.name) + ", " + std::to_string(clusters * division.blocks) + " splits";
+                std::string(variant.name) + ", " + std::to_string(division.clusters * division.blocks) + " splits";
             if (division.blocks > 1) name += " in clusters of " + std::to_string(division.blocks);
-            ways.push_back({std::move(name), variant, clusters, division.blocks, each * variant.unit});
+            ways.push_back({std::move(name), variant, division.clusters, division.blocks, division.split_keys});
         }
     }
     return ways;

@@ -6,12 +6,12 @@
 #include <cuda_bf16.h>
 
 #include "roofline/bench/cuda/attention.cuh"
+#include "roofline/bench/cuda/attention_division.hpp"
 #include "roofline/bench/cuda/cluster.cuh"
 
 namespace roofline::cuda::kernels {
 
-constexpr int most_in_cluster = 8;  // blocks, on any device that has clusters
-constexpr float nothing = -1e30f;   // a score that is no key's: finite, so that differences of two are numbers
+constexpr float nothing = -1e30f;  // a score that is no key's: finite, so that differences of two are numbers
 
 /// 2^exponent to two units in the last place, by one instruction; 0 where that is tiny.
 __device__ inline float power(float exponent) {
