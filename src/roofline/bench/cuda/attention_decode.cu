@@ -96,11 +96,7 @@ __global__ __launch_bounds__(
     struct Stage {
         std::uint32_t keys;
         std::uint32_t values[2];
-        __device__ uint4 key(int step, int load) const {
-            const int line = load / 2;
-            return shared_read((keys ^ static_cast<std::uint32_t>(load % 2 * 64 ^ line * 16)) +
-                               static_cast<std::uint32_t>(8 * step * Warp::row_bytes + line * 128));
-        }
+        __device__ uint4 key(int step, int load) const { return row_piece(keys, load, 8 * step * Warp::row_bytes); }
         __device__ uint4 value(int step, int which, int line) const {
             return shared_read((values[which] ^ static_cast<std::uint32_t>(line * 16)) +
                                static_cast<std::uint32_t>(8 * step * Warp::row_bytes + line * 128));

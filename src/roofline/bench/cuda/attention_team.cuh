@@ -43,14 +43,6 @@ __device__ inline void read_words(std::uint32_t from, std::uint32_t (&words)[Wor
     }
 }
 
-/// A lane's 16 bytes of a key of its quad's column, 64 bytes after 64. `key`: where the first of the eight keys lies.
-template <class Order>
-__device__ inline uint4 key_piece(std::uint32_t key, int load) {
-    const int line = load / 2;
-    return shared_read((key ^ static_cast<std::uint32_t>(load % 2 * 64 ^ line * 16)) +
-                       static_cast<std::uint32_t>(line * 128));
-}
-
 #endif
 
 /// What differs between formats of the cache. Tiles: of 8 query heads. Steps: groups of 8 keys that a warp weighs of a
@@ -115,8 +107,8 @@ struct TeamWarp<Fp8Cache, Dimension, Tiles, Steps> {
         for (int i = 0; i < key_loads; ++i) {
 #pragma unroll
             for (int step = 0; step < Steps; step += 2) {
-                const uint4 upper = key_piece<Order>(first + static_cast<std::uint32_t>(8 * step * row_bytes), i);
-                const uint4 lower = key_piece<Order>(first + static_cast<std::uint32_t>(8 * (step + 1) * row_bytes), i);
+                const uint4 upper = row_piece(first, i, 8 * step * row_bytes);
+                const uint4 lower = row_piece(first, i, 8 * (step + 1) * row_bytes);
 #pragma unroll
                 for (int j = 0; j < 8; j += 2) {
                     mma_fp16(sums[step + j / 2 % 2], fp16_pair(word(upper, j / 2), 0), fp16_pair(word(lower, j / 2), 0),
@@ -249,7 +241,7 @@ struct TeamWarp<Bf16, Dimension, Tiles, Steps> {
 #pragma unroll
             for (int i = 0; i < key_loads; ++i) {
                 std::uint32_t pairs[4];
-                Bf16::unpack(key_piece<Order>(first + static_cast<std::uint32_t>(8 * step * row_bytes), i), pairs);
+                Bf16::unpack(row_piece(first, i, 8 * step * row_bytes), pairs);
 #pragma unroll
                 for (int j = 0; j < 4; j += 2) {
                     mma_bf16(sums[i % 2 * 2 + j / 2], query[0][i][j], Tiles > 1 ? query[Tiles - 1][i][j] : 0u,

@@ -10,6 +10,8 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include "roofline/bench/cuda/bulk.cuh"
+
 namespace roofline::cuda::kernels {
 
 /// `lines` lines of 128 bytes from `cache` on, to be copied `tile_lines` at a time.
@@ -43,6 +45,14 @@ __device__ inline void tile_copy(std::uint32_t to, const CUtensorMap& tiles, int
         "[%1, {%2, %3}], [%4], %5;" ::"r"(to),
         "l"(&tiles), "r"(0), "r"(line), "r"(barrier), "l"(policy)
         : "memory");
+}
+
+/// Of a row in a tile the 16 bytes that are one of four lanes', 64 bytes of the row after 64. `first`: the address of
+/// the first such piece; `after`: bytes from there to the same piece of another row, a multiple of eight rows.
+__device__ inline uint4 row_piece(std::uint32_t first, int load, int after) {
+    const int line = load / 2;
+    return shared_read((first ^ static_cast<std::uint32_t>(load % 2 * 64 ^ line * 16)) +
+                       static_cast<std::uint32_t>(after + line * 128));
 }
 
 /// Brings the tile into the L2 alone, and tells nobody when it has come.
