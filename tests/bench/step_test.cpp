@@ -1,10 +1,12 @@
 // A whole step of a toy model against the same model written down plainly in fp64.
 #include "roofline/bench/step.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
 
+#include "roofline/bench/kernels/routing.hpp"
 #include "roofline/bench/numbers.hpp"
 
 namespace roofline::bench {
@@ -38,12 +40,13 @@ Row normed(const Row& x) {
 
 /// Logits of the last token of a prompt of `tokens`.
 Row plain_prefill(const CpuModel& model, const ModelShape& shape, std::int64_t tokens) {
-    const auto multiply = [&](CpuModel::Matrix which, std::int64_t layer, const Row& x, std::int64_t n) {
+    const auto multiply = [&](CpuModel::Matrix which, std::int64_t layer, const Row& x, std::int64_t n,
+                              std::int64_t expert = 0) {
         Row y(static_cast<std::size_t>(n));
         for (std::int64_t row = 0; row < n; ++row) {
             for (std::size_t i = 0; i < x.size(); ++i)
                 y[static_cast<std::size_t>(row)] +=
-                    model.weight(which, layer, row, static_cast<std::int64_t>(i)) * x[i];
+                    model.weight(which, layer, expert, row, static_cast<std::int64_t>(i)) * x[i];
         }
         return y;
     };
@@ -102,12 +105,30 @@ Row plain_prefill(const CpuModel& model, const ModelShape& shape, std::int64_t t
             Row& x = stream[static_cast<std::size_t>(t)];
             const Row out = multiply(CpuModel::Matrix::out, layer, mixed_row, shape.hidden);
             for (std::size_t i = 0; i < x.size(); ++i) x[i] += out[i];
-            const Row wide = multiply(CpuModel::Matrix::gate_up, layer, normed(x), 2 * shape.ffn_width);
-            Row gated(static_cast<std::size_t>(shape.ffn_width));
-            for (std::size_t i = 0; i < gated.size(); ++i)
-                gated[i] = wide[i] / (1.0 + std::exp(-wide[i])) * wide[i + gated.size()];
-            const Row down = multiply(CpuModel::Matrix::down, layer, gated, shape.hidden);
-            for (std::size_t i = 0; i < x.size(); ++i) x[i] += down[i];
+            const Row before = normed(x);
+            const auto add_ffn = [&](std::int64_t expert, double share) {
+                const Row wide = multiply(CpuModel::Matrix::gate_up, layer, before, 2 * shape.ffn_width, expert);
+                Row gated(static_cast<std::size_t>(shape.ffn_width));
+                for (std::size_t i = 0; i < gated.size(); ++i)
+                    gated[i] = wide[i] / (1.0 + std::exp(-wide[i])) * wide[i + gated.size()];
+                const Row down = multiply(CpuModel::Matrix::down, layer, gated, shape.hidden, expert);
+                for (std::size_t i = 0; i < x.size(); ++i) x[i] += share * down[i];
+            };
+            if (shape.experts == 0) {
+                add_ffn(0, 1.0);
+                continue;
+            }
+            // One after the other the experts with the highest scores, and the softmax over these.
+            Row scores = multiply(CpuModel::Matrix::router, layer, before, shape.experts);
+            std::vector<std::pair<std::int64_t, double>> chosen;
+            double sum = 0.0;
+            for (std::int64_t i = 0; i < shape.experts_chosen; ++i) {
+                const auto best = std::max_element(scores.begin(), scores.end());
+                chosen.emplace_back(best - scores.begin(), std::exp(*best));
+                sum += chosen.back().second;
+                *best = -1e300;
+            }
+            for (const auto& [expert, weight] : chosen) add_ffn(expert, weight / sum);
         }
     }
     return multiply(CpuModel::Matrix::head, 0, normed(stream.back()), shape.vocabulary);
@@ -131,6 +152,62 @@ TEST(Step, ThePrefillOfAToyModelGivesTheLogitsOfPlainArithmetic) {
         EXPECT_GT(largest_error(samples, std::vector<float>(expected.size(), 0.0F)), 1.0)
             << "the answer is not trivial";
     }
+}
+
+TEST(Step, ThePrefillOfAMixtureOfExpertsGivesTheLogitsOfPlainArithmetic) {
+    const auto threads = std::move(*Threads::start(2));
+    // In fp32 alone: what rounding does to scores may change which experts are chosen.
+    ModelShape shape = toy(DType::fp32);
+    shape.router = DType::fp32;
+    shape.experts = 6;
+    shape.experts_chosen = 2;
+    shape.ffn_width = 64;
+    const StepWork work{.prefill = true, .batch = 1, .tokens = 7, .context = 7};
+    const auto model = CpuModel::make(shape, work, 1LL << 30, *threads);
+    ASSERT_TRUE(model) << model.error().text;
+    (*model)->step(work);
+    const Row expected = plain_prefill(**model, shape, 7);
+    std::vector<Sample> samples;
+    for (std::size_t i = 0; i < expected.size(); ++i) samples.push_back({static_cast<std::int64_t>(i), expected[i]});
+    EXPECT_LE(largest_error(samples, (*model)->logits()), 1e-3);
+    EXPECT_GT(largest_error(samples, std::vector<float>(expected.size(), 0.0F)), 1.0) << "the answer is not trivial";
+}
+
+TEST(Step, AMixtureTakesTheMemoryOfAllItsExperts) {
+    const StepWork work{.prefill = false, .batch = 1, .tokens = 1, .context = 4};
+    const ModelShape dense = toy(DType::bf16);
+    ModelShape shape = dense;
+    shape.experts = 6;
+    shape.experts_chosen = 2;
+    // Five more FFNs of 3 x 256 x 128 in bf16, and a router of 6 x 128; bytes() says how either lies in memory.
+    const std::int64_t ffn = WeightMatrix::bytes(512, 128, DType::bf16) + WeightMatrix::bytes(128, 256, DType::bf16);
+    EXPECT_GE(ffn, 3 * 256 * 128 * 2);
+    EXPECT_EQ(step_bytes(shape, work).layer - step_bytes(dense, work).layer,
+              5 * ffn + WeightMatrix::bytes(6, 128, DType::bf16));
+}
+
+TEST(Routing, SendsEveryRowToItsBestExpertsAndPutsTheirResultsTogether) {
+    const auto threads = std::move(*Threads::start(2));
+    // Three rows, four experts, two chosen. By hand: row 0 goes to 1 and 3, row 1 to 0 and 1 (a tie: the first), row 2
+    // to 3 and 0.
+    const std::vector<float> scores = {0, 2, 1, 2, 5, 5, 1, 5, 1, 0, -1, 3};
+    Routing routing;
+    route(scores.data(), 3, 4, 2, routing, *threads);
+    EXPECT_EQ(routing.begins, (std::vector<std::int64_t>{0, 2, 4, 4, 6}));
+    EXPECT_EQ(routing.rows, (std::vector<std::int64_t>{1, 2, 0, 1, 0, 2}));
+    EXPECT_EQ(routing.places, (std::vector<std::int64_t>{2, 4, 0, 3, 5, 1}));
+    EXPECT_FLOAT_EQ(routing.shares[0], 0.5F);
+    EXPECT_FLOAT_EQ(routing.shares[4], 1.0F / (1.0F + std::exp(-2.0F)));
+    EXPECT_FLOAT_EQ(routing.shares[4] + routing.shares[5], 1.0F);
+    // An expert that gives back what it took: every row comes back as it was.
+    const std::vector<float> x = {1, -2, 3, 4, -5, 6};
+    std::vector<float> taken(12);
+    std::vector<float> back(6);
+    scatter_rows(x.data(), routing, taken.data(), 2, *threads);
+    EXPECT_EQ(taken[0], 3.0F);
+    EXPECT_EQ(taken[3], 6.0F);
+    combine_rows(taken.data(), routing, back.data(), 2, *threads);
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_FLOAT_EQ(back[i], x[i]);
 }
 
 TEST(Step, DecodeChoosesATokenForEachSequence) {

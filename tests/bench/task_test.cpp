@@ -118,21 +118,41 @@ TEST(Tasks, OfEveryModelHaveSizesThatAKernelCanRun) {
     }
 }
 
-TEST(DenseShape, IsFoundForLlamaAndItsRelatives) {
-    const auto shape = dense_shape(scenario("llama-3.1-8b"));
+TEST(StepShape, IsFoundForLlamaAndItsRelatives) {
+    const auto shape = step_shape(scenario("llama-3.1-8b"));
     ASSERT_TRUE(shape) << shape.error().text;
     EXPECT_EQ(shape->layers, 32);
     EXPECT_EQ(shape->ffn_width, 14336);
     EXPECT_EQ(shape->vocabulary, 128256);
     EXPECT_FALSE(shape->qk_norm);
-    const auto normed = dense_shape(scenario("qwen3-8b"));
+    EXPECT_EQ(shape->experts, 0);
+    const auto normed = step_shape(scenario("qwen3-8b"));
     ASSERT_TRUE(normed) << normed.error().text;
     EXPECT_TRUE(normed->qk_norm);
 }
 
-TEST(DenseShape, OthersAreRefusedInOneLineThatNamesWhatIsMissing) {
-    for (const char* model : {"mixtral-8x7b", "deepseek-v3", "mamba2-2.7b", "gpt2"}) {
-        const auto shape = dense_shape(scenario(model));
+TEST(StepShape, IsFoundForMixturesOfExperts) {
+    const auto mixtral = step_shape(scenario("mixtral-8x7b"));
+    ASSERT_TRUE(mixtral) << mixtral.error().text;
+    EXPECT_EQ(mixtral->layers, 32);
+    EXPECT_EQ(mixtral->experts, 8);
+    EXPECT_EQ(mixtral->experts_chosen, 2);
+    EXPECT_EQ(mixtral->ffn_width, 14336);
+    const auto qwen = step_shape(scenario("qwen3-30b-a3b"));
+    ASSERT_TRUE(qwen) << qwen.error().text;
+    EXPECT_EQ(qwen->layers, 48);
+    EXPECT_EQ(qwen->experts, 128);
+    EXPECT_EQ(qwen->experts_chosen, 8);
+    EXPECT_EQ(qwen->ffn_width, 768);
+    EXPECT_TRUE(qwen->qk_norm);
+    const auto dense = dense_shape(scenario("mixtral-8x7b"), "random weights need");
+    ASSERT_FALSE(dense);
+    EXPECT_NE(dense.error().text.find("router"), std::string::npos) << dense.error().text;
+}
+
+TEST(StepShape, OthersAreRefusedInOneLineThatNamesWhatIsMissing) {
+    for (const char* model : {"llama-4-scout", "gpt-oss-20b", "deepseek-v3", "mamba2-2.7b", "gpt2"}) {
+        const auto shape = step_shape(scenario(model));
         ASSERT_FALSE(shape) << model;
         EXPECT_NE(shape.error().text.find(model), std::string::npos);
         EXPECT_EQ(shape.error().text.find('\n'), std::string::npos);

@@ -153,6 +153,7 @@ Result<std::vector<std::vector<Outcome>>> run_cuda_tasks(const CudaCall& call, c
 
 Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaPlace& place, const ModelShape& shape,
                                                const StepWork& work) {
+    if (shape.experts > 0) return fail("no whole step of a mixture of experts in the CUDA plugin");
     const Json request = {{"do", "step"},
                           {"device", place.device},
                           {"stage", work.prefill ? "prefill" : "decode"},

@@ -8,6 +8,7 @@
 
 #include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/kernels/products.hpp"
+#include "roofline/bench/kernels/routing.hpp"
 #include "roofline/bench/kernels/rowwise.hpp"
 
 namespace roofline::bench {
@@ -21,11 +22,16 @@ KvLayout layout_of(const ModelShape& shape) {
     return best_attention().layout(shape.kv);
 }
 
+struct Ffn {
+    WeightMatrix gate_up;
+    WeightMatrix down;
+};
+
 struct Layer {
     WeightMatrix qkv;
     WeightMatrix out;
-    WeightMatrix gate_up;
-    WeightMatrix down;
+    WeightMatrix router;    // of a mixture
+    std::vector<Ffn> ffns;  // its experts, or one
     Memory keys;
     Memory values;
 };
@@ -52,9 +58,15 @@ class Model final : public CpuModel {
             Layer& layer = layers_.emplace_back();
             if (auto done = matrix(layer.qkv, q + 2 * kv, shape_.hidden, shape_.weights); !done) return done;
             if (auto done = matrix(layer.out, shape_.hidden, q, shape_.weights); !done) return done;
-            if (auto done = matrix(layer.gate_up, 2 * shape_.ffn_width, shape_.hidden, shape_.weights); !done)
-                return done;
-            if (auto done = matrix(layer.down, shape_.hidden, shape_.ffn_width, shape_.weights); !done) return done;
+            if (shape_.experts > 0) {
+                if (auto done = matrix(layer.router, shape_.experts, shape_.hidden, shape_.router); !done) return done;
+            }
+            layer.ffns.resize(size(std::max<std::int64_t>(1, shape_.experts)));
+            for (Ffn& ffn : layer.ffns) {
+                if (auto done = matrix(ffn.gate_up, 2 * shape_.ffn_width, shape_.hidden, shape_.weights); !done)
+                    return done;
+                if (auto done = matrix(ffn.down, shape_.hidden, shape_.ffn_width, shape_.weights); !done) return done;
+            }
             for (Memory* side : {&layer.keys, &layer.values}) {
                 auto memory = Memory::reserve(cache);
                 if (!memory) return std::unexpected(memory.error());
@@ -129,9 +141,14 @@ class Model final : public CpuModel {
             add(stream_.data(), normed_.data(), rows, shape_.hidden, threads_);
             spend(parts_.attention);
             rms_norm(stream_.data(), gain_.data(), normed_.data(), rows, shape_.hidden, threads_);
-            multiply(layer.gate_up, normed_.data(), wide_.data(), rows, 2 * shape_.ffn_width, shape_.hidden);
-            silu_multiply(wide_.data(), gated_.data(), rows, shape_.ffn_width, threads_);
-            multiply(layer.down, gated_.data(), normed_.data(), rows, shape_.hidden, shape_.ffn_width);
+            if (shape_.experts > 0) {
+                mix_experts(layer, rows);
+            } else {
+                const Ffn& ffn = layer.ffns[0];
+                multiply(ffn.gate_up, normed_.data(), wide_.data(), rows, 2 * shape_.ffn_width, shape_.hidden);
+                silu_multiply(wide_.data(), gated_.data(), rows, shape_.ffn_width, threads_);
+                multiply(ffn.down, gated_.data(), normed_.data(), rows, shape_.hidden, shape_.ffn_width);
+            }
             add(stream_.data(), normed_.data(), rows, shape_.hidden, threads_);
             spend(parts_.ffn);
         }
@@ -153,17 +170,20 @@ class Model final : public CpuModel {
     const std::vector<float>& logits() const override { return logits_; }
     Parts last_parts() const override { return parts_; }
 
-    double weight(Matrix which, std::int64_t layer, std::int64_t row, std::int64_t column) const override {
+    double weight(Matrix which, std::int64_t layer, std::int64_t expert, std::int64_t row,
+                  std::int64_t column) const override {
         const Layer& held = layers_[size(layer) % layers_.size()];
         switch (which) {
             case Matrix::qkv:
                 return held.qkv.at(row, column);
             case Matrix::out:
                 return held.out.at(row, column);
+            case Matrix::router:
+                return held.router.at(row, column);
             case Matrix::gate_up:
-                return held.gate_up.at(row, column);
+                return held.ffns[size(expert)].gate_up.at(row, column);
             case Matrix::down:
-                return held.down.at(row, column);
+                return held.ffns[size(expert)].down.at(row, column);
             case Matrix::head:
                 return head_.at(row, column);
         }
@@ -195,8 +215,39 @@ class Model final : public CpuModel {
         room(qkv_, fused.width());
         room(queries_, shape_.query_heads * shape_.head_dim);
         room(mixed_, shape_.query_heads * shape_.head_dim);
-        room(wide_, 2 * shape_.ffn_width);
-        room(gated_, shape_.ffn_width);
+        // Rows as experts see them: each is there for all that it chose.
+        const std::int64_t times = std::max<std::int64_t>(1, shape_.experts_chosen);
+        room(wide_, times * 2 * shape_.ffn_width);
+        room(gated_, times * shape_.ffn_width);
+        if (shape_.experts == 0) return;
+        room(scores_, shape_.experts);
+        room(taken_, times * shape_.hidden);
+        room(given_, times * shape_.hidden);
+    }
+
+    /// Of the rows in `normed_`, and into them.
+    void mix_experts(const Layer& layer, std::int64_t rows) {
+        const std::int64_t hidden = shape_.hidden;
+        const std::int64_t width = shape_.ffn_width;
+        multiply(layer.router, normed_.data(), scores_.data(), rows, shape_.experts, hidden);
+        route(scores_.data(), rows, shape_.experts, shape_.experts_chosen, routing_, threads_);
+        scatter_rows(normed_.data(), routing_, taken_.data(), hidden, threads_);
+        const auto each = [&](const auto& work) {
+            for (std::int64_t expert = 0; expert < shape_.experts; ++expert) {
+                const std::int64_t first = routing_.begins[size(expert)];
+                const std::int64_t count = routing_.begins[size(expert + 1)] - first;
+                if (count > 0) work(layer.ffns[size(expert)], first, count);
+            }
+        };
+        each([&](const Ffn& ffn, std::int64_t first, std::int64_t count) {
+            multiply(ffn.gate_up, taken_.data() + first * hidden, wide_.data() + first * 2 * width, count, 2 * width,
+                     hidden);
+        });
+        silu_multiply(wide_.data(), gated_.data(), rows * shape_.experts_chosen, width, threads_);
+        each([&](const Ffn& ffn, std::int64_t first, std::int64_t count) {
+            multiply(ffn.down, gated_.data() + first * width, given_.data() + first * hidden, count, hidden, width);
+        });
+        combine_rows(given_.data(), routing_, normed_.data(), hidden, threads_);
     }
 
     void multiply(const WeightMatrix& matrix, const float* x, float* y, std::int64_t m, std::int64_t n,
@@ -237,6 +288,8 @@ class Model final : public CpuModel {
     Memory table_;
     std::vector<float> gain_, head_gain_, bias_;
     std::vector<float> stream_, normed_, qkv_, queries_, mixed_, wide_, gated_, last_, logits_, turns_;
+    std::vector<float> scores_, taken_, given_;  // of a mixture
+    Routing routing_;
     std::array<std::int64_t, 2> turned_for_ = {-1, -1};
     std::vector<std::int32_t> tokens_, chosen_;
     Activations activations_;
@@ -249,25 +302,28 @@ class Model final : public CpuModel {
 StepBytes step_bytes(const ModelShape& shape, const StepWork& work) {
     const std::int64_t q = shape.query_heads * shape.head_dim;
     const std::int64_t kv = shape.kv_heads * shape.head_dim;
+    const std::int64_t ffn = WeightMatrix::bytes(2 * shape.ffn_width, shape.hidden, shape.weights) +
+                             WeightMatrix::bytes(shape.hidden, shape.ffn_width, shape.weights);
     StepBytes bytes;
     bytes.layer = WeightMatrix::bytes(q + 2 * kv, shape.hidden, shape.weights) +
-                  WeightMatrix::bytes(shape.hidden, q, shape.weights) +
-                  WeightMatrix::bytes(2 * shape.ffn_width, shape.hidden, shape.weights) +
-                  WeightMatrix::bytes(shape.hidden, shape.ffn_width, shape.weights) +
+                  WeightMatrix::bytes(shape.hidden, q, shape.weights) + std::max<std::int64_t>(1, shape.experts) * ffn +
                   2 * work.batch * kv * work.context * bits(shape.kv) / 8;
+    if (shape.experts > 0) bytes.layer += WeightMatrix::bytes(shape.experts, shape.hidden, shape.router);
     bytes.outside =
         WeightMatrix::bytes(shape.vocabulary, shape.hidden, shape.head) + shape.vocabulary * shape.hidden * 2;
     const std::int64_t rows = work.batch * work.tokens;
     // fp32 rows of every kind, once more in their narrow form, and the logits.
-    bytes.working =
-        rows * 4 * (4 * shape.hidden + 3 * q + 2 * kv + 4 * shape.ffn_width) + work.batch * shape.vocabulary * 4;
+    const std::int64_t times = std::max<std::int64_t>(1, shape.experts_chosen);
+    const std::int64_t of_experts = shape.experts > 0 ? shape.experts + 2 * times * shape.hidden : 0;
+    bytes.working = rows * 4 * (4 * shape.hidden + 3 * q + 2 * kv + 4 * times * shape.ffn_width + of_experts) +
+                    work.batch * shape.vocabulary * 4;
     return bytes;
 }
 
 Result<std::unique_ptr<CpuModel>> CpuModel::make(const ModelShape& shape, const StepWork& largest, std::int64_t memory,
                                                  Threads& threads) {
     const std::int64_t grain = shape.weights == DType::int4 ? int4_group : 16;
-    for (const DType type : {shape.weights, shape.head}) {
+    for (const DType type : {shape.weights, shape.head, shape.experts > 0 ? shape.router : shape.head}) {
         if (best_products().of(type) == nullptr)
             return fail(fmt::format("no processor kernel multiplies {} weights", roofline::name(type)));
     }

@@ -1,6 +1,6 @@
-// A whole decode step or prefill of a Llama-like model on this machine's processors, with random weights and our own
-// kernels: embedding, every layer, head, greedy sampling. Where memory is short, layers share weights; enough distinct
-// ones stay that no cache holds them.
+// A whole decode step or prefill of a Llama-like model, dense or a mixture of experts, on this machine's processors,
+// with random weights and our own kernels: embedding, every layer, head, greedy sampling. Where memory is short, layers
+// share weights; enough distinct ones stay that no cache holds them.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,9 @@ class CpuModel {
     virtual Parts last_parts() const = 0;
 
     // For who checks it: the weights as fp64 numbers.
-    enum class Matrix { qkv, out, gate_up, down, head };
-    virtual double weight(Matrix which, std::int64_t layer, std::int64_t row, std::int64_t column) const = 0;
+    enum class Matrix { qkv, out, router, gate_up, down, head };
+    virtual double weight(Matrix which, std::int64_t layer, std::int64_t expert, std::int64_t row,
+                          std::int64_t column) const = 0;
     virtual double embedding(std::int64_t token, std::int64_t column) const = 0;
 };
 

@@ -288,7 +288,7 @@ Result<void> run_cuda_tasks(Place& place, StageRun& stage, Progress& progress, D
 }
 
 void run_whole_step(Place& place, StageRun& stage, const predict::Scenario& scenario, Progress& progress) {
-    const auto shape = bench::dense_shape(scenario);
+    const auto shape = bench::step_shape(scenario);
     if (!shape) {
         stage.no_step = shape.error().text;
         return;
