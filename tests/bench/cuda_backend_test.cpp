@@ -153,6 +153,21 @@ TEST(CudaTasks, AnswersThatMakeNoSenseAreOneClearLine) {
     EXPECT_TRUE(problem.error().unavailable);
 }
 
+TEST(CudaStep, OfAMixtureOfExpertsIsNotAskedFor) {
+    bool called = false;
+    const CudaCall call = [&](const Json&) -> Result<Json> {
+        called = true;
+        return Json::object();
+    };
+    ModelShape shape;
+    shape.experts = 8;
+    shape.experts_chosen = 2;
+    const auto steps = run_cuda_step(call, {}, shape, {.prefill = false, .batch = 1, .tokens = 1, .context = 64});
+    ASSERT_FALSE(steps);
+    EXPECT_EQ(steps.error().text, "no whole step of a mixture of experts in the CUDA plugin");
+    EXPECT_FALSE(called) << "the plugin would run it as a dense model";
+}
+
 TEST(CudaStep, GraphAndEagerAreReadApart) {
     Json seen;
     const CudaCall call = [&](const Json& request) -> Result<Json> {
