@@ -1,5 +1,7 @@
 #include "roofline/bench/task.hpp"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "bench/scenarios.hpp"
@@ -148,6 +150,46 @@ TEST(StepShape, IsFoundForMixturesOfExperts) {
     const auto dense = dense_shape(scenario("mixtral-8x7b"), "random weights need");
     ASSERT_FALSE(dense);
     EXPECT_NE(dense.error().text.find("router"), std::string::npos) << dense.error().text;
+}
+
+TEST(StepShape, HasAllTheParametersOfTheModel) {
+    int found = 0;
+    for (const std::string& model : io::builtin_model_names()) {
+        const auto asked = scenario(model);
+        const auto shape = step_shape(asked);
+        if (!shape) continue;
+        ++found;
+        const double q = static_cast<double>(shape->query_heads * shape->head_dim);
+        const double kv = static_cast<double>(shape->kv_heads * shape->head_dim);
+        const auto hidden = static_cast<double>(shape->hidden);
+        const auto experts = static_cast<double>(shape->experts);
+        const double layer = hidden * (2.0 * q + 2.0 * kv) + experts * hidden +
+                             std::max(1.0, experts) * 3.0 * hidden * static_cast<double>(shape->ffn_width);
+        // Beside the layers there are a table and a head, which may be one. Norms and biases are less than a percent.
+        const auto counted = model::count_parameters(asked.lowered);
+        double layers = counted.total - counted.embedding;
+        for (const model::Operator& op : asked.lowered.operators) {
+            if (op.name == "head") layers -= op.parameters;
+        }
+        EXPECT_NEAR(static_cast<double>(shape->layers) * layer, layers, 0.01 * layers) << model;
+    }
+    EXPECT_GT(found, 40);
+}
+
+TEST(StepShape, OfLayersOfTwoKindsIsRefusedThoughThereAreAsManyOfEach) {
+    auto asked = scenario("mixtral-8x7b");
+    ASSERT_TRUE(step_shape(asked));
+    for (model::Operator& op : asked.lowered.operators) {
+        if (op.name == "layers.ffn.norm") {
+            model::Operator other = op;
+            other.name = "layers[dense].ffn.norm";
+            asked.lowered.operators.push_back(other);
+            break;
+        }
+    }
+    const auto shape = step_shape(asked);
+    ASSERT_FALSE(shape);
+    EXPECT_NE(shape.error().text.find("mixes kinds of layers"), std::string::npos) << shape.error().text;
 }
 
 TEST(StepShape, OthersAreRefusedInOneLineThatNamesWhatIsMissing) {

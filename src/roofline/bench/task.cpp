@@ -257,14 +257,17 @@ Result<ModelShape> llama_shape(const predict::Scenario& scenario, std::string_vi
                                                  "kv_write",   "core", "out",        "residual", "gate_up",
                                                  "activation", "down", "final_norm", "head",     "sampling"};
     static constexpr std::string_view of_mixtures[] = {"router", "choose", "combine"};
+    std::string_view kind;  // of layers: what their operators' names begin with
     for (const Operator& op : lowered.operators) {
         const std::string_view last = last_part(op.name);
         const bool expected = std::ranges::find(known, last) != std::end(known) ||
                               (mixtures && std::ranges::find(of_mixtures, last) != std::end(of_mixtures));
         if (!expected) return missing(fmt::format("has {}", op.name));
         if (op.name.find(".shared.") != std::string::npos) return missing("has shared experts");
-        const bool of_expert = op.name.find(".experts.") != std::string::npos;
-        if (std::ranges::count(op.name, '.') > (of_expert ? 3 : 2)) return missing("mixes kinds of layers");
+        const std::size_t end = op.name.find('.');
+        if (end == std::string::npos) continue;
+        if (kind.empty()) kind = std::string_view(op.name).substr(0, end);
+        if (kind != std::string_view(op.name).substr(0, end)) return missing("mixes kinds of layers");
     }
     const Operator* qkv = find(lowered, "attention.qkv");
     const Operator* core = find(lowered, "attention.core");
@@ -286,9 +289,6 @@ Result<ModelShape> llama_shape(const predict::Scenario& scenario, std::string_vi
         return missing("has another kind of attention");
     if (norm->parameters != qkv->extent.inner) return missing("has no RMS norm");
     if (gate_up->extent.cols != 2.0 * down->extent.inner) return missing("has no gated FFN");
-    for (const Operator* op : {qkv, core, out, gate_up, down, norm, router != nullptr ? router : qkv}) {
-        if (op->count != qkv->count) return missing("mixes kinds of layers");
-    }
     const double heads = core->extent.heads;
     const double kv_heads = core->extent.kv_heads;
     if (qkv->extent.cols != (heads + 2.0 * kv_heads) * core->extent.key_dim) return missing("has more than Q, K and V");
