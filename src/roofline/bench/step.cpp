@@ -225,7 +225,7 @@ class Model final : public CpuModel {
         room(given_, times * shape_.hidden);
     }
 
-    /// Of the rows in `normed_`, and into them.
+    /// The FFN of a mixture: of the rows in `normed_`, and into them.
     void mix_experts(const Layer& layer, std::int64_t rows) {
         const std::int64_t hidden = shape_.hidden;
         const std::int64_t width = shape_.ffn_width;
@@ -288,7 +288,7 @@ class Model final : public CpuModel {
     Memory table_;
     std::vector<float> gain_, head_gain_, bias_;
     std::vector<float> stream_, normed_, qkv_, queries_, mixed_, wide_, gated_, last_, logits_, turns_;
-    std::vector<float> scores_, taken_, given_;  // of a mixture
+    std::vector<float> scores_, taken_, given_;  // of a router, and rows that experts take and give back
     Routing routing_;
     std::array<std::int64_t, 2> turned_for_ = {-1, -1};
     std::vector<std::int32_t> tokens_, chosen_;
@@ -323,7 +323,7 @@ StepBytes step_bytes(const ModelShape& shape, const StepWork& work) {
 Result<std::unique_ptr<CpuModel>> CpuModel::make(const ModelShape& shape, const StepWork& largest, std::int64_t memory,
                                                  Threads& threads) {
     const std::int64_t grain = shape.weights == DType::int4 ? int4_group : 16;
-    for (const DType type : {shape.weights, shape.head, shape.experts > 0 ? shape.router : shape.head}) {
+    for (const DType type : {shape.weights, shape.head, shape.router}) {
         if (best_products().of(type) == nullptr)
             return fail(fmt::format("no processor kernel multiplies {} weights", roofline::name(type)));
     }

@@ -51,8 +51,8 @@ struct DecodeVariant {
     int unit_bytes;  // of these and their values
     int shared_bytes;
     void (*kernel)(Attention);
-    int tile_lines = 0;    // of a ring's copies, which need Hopper; 0 where there is none
-    bool cluster = false;  // splits of a head are clusters, which need Hopper too
+    int tile_lines = 0;      // of a ring's copies, which need Hopper; 0 where there is none
+    bool clustered = false;  // its splits are clusters, which need Hopper too
 };
 
 /// A variant, and how its blocks divide the keys of a head.
@@ -60,7 +60,7 @@ struct DecodeWay {
     std::string name;
     DecodeVariant variant;
     int clusters;    // of a head
-    int cluster;     // splits of one: blocks that run together and meet in shared memory
+    int cluster;     // splits in one: blocks that run together and meet in shared memory
     int split_keys;  // keys of a split
 };
 

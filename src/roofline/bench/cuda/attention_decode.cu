@@ -338,10 +338,10 @@ std::vector<DecodeWay> decode_ways(const Attention& shape, Format cache) {
                         variant.unit,
                         variant.unit_bytes};
         const auto at_once = [&](int blocks) {
-            return variant.cluster ? blocks * clusters_at_once(variant, blocks) : blocks_at_once(variant);
+            return variant.clustered ? blocks * clusters_at_once(variant, blocks) : blocks_at_once(variant);
         };
-        const int fewest = variant.cluster ? 2 : 1;
-        const int most = variant.cluster ? most_in_cluster : 1;
+        const int fewest = variant.clustered ? 2 : 1;
+        const int most = variant.clustered ? most_in_cluster : 1;
         for (const Division& division : divisions(work, fewest, most, at_once)) {
             std::string name =
                 std::string(variant.name) + ", " + std::to_string(division.clusters * division.blocks) + " splits";
