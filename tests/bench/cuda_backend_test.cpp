@@ -123,17 +123,13 @@ TEST(CudaTasks, AWrongKernelAndARefusedOneHaveNoTime) {
     EXPECT_EQ((*outcomes)[0][2].problem, "attention only");
 }
 
-TEST(CudaTasks, RoutedExpertsAreNotAskedFor) {
-    const CudaCall call = [&](const Json&) -> Result<Json> {
-        ADD_FAILURE() << "the plugin would run one product of all rows";
-        return Json::object();
-    };
+TEST(CudaTasks, RoutedExpertsAreToldFromOneProductOfAllRows) {
     Task experts = gate_up();
+    EXPECT_FALSE(task_json(experts).contains("experts"));
+    experts.m = 16;
     experts.experts = 8;
-    const auto outcomes = run_cuda_tasks(call, {}, {experts});
-    ASSERT_TRUE(outcomes);
-    ASSERT_EQ((*outcomes)[0].size(), 1U);
-    EXPECT_EQ((*outcomes)[0][0].problem, "no kernel for routed experts in the CUDA plugin");
+    EXPECT_EQ(task_json(experts)["m"], 16);
+    EXPECT_EQ(task_json(experts)["experts"], 8);
 }
 
 TEST(CudaTasks, AnswersThatMakeNoSenseAreOneClearLine) {
@@ -153,19 +149,21 @@ TEST(CudaTasks, AnswersThatMakeNoSenseAreOneClearLine) {
     EXPECT_TRUE(problem.error().unavailable);
 }
 
-TEST(CudaStep, OfAMixtureOfExpertsIsNotAskedFor) {
-    bool called = false;
-    const CudaCall call = [&](const Json&) -> Result<Json> {
-        called = true;
-        return Json::object();
+TEST(CudaStep, OfAMixtureSaysHowManyExpertsThereAreAndAreChosen) {
+    Json seen;
+    const CudaCall call = [&](const Json& request) -> Result<Json> {
+        seen = request;
+        return Json::parse(R"({"results": [{"launch": "graph", "time_s": 0.003}]})");
     };
     ModelShape shape;
-    shape.experts = 8;
-    shape.experts_chosen = 2;
+    shape.ffn_width = 768;
+    shape.experts = 128;
+    shape.experts_chosen = 8;
     const auto steps = run_cuda_step(call, {}, shape, {.prefill = false, .batch = 1, .tokens = 1, .context = 64});
-    ASSERT_FALSE(steps);
-    EXPECT_EQ(steps.error().text, "no whole step of a mixture of experts in the CUDA plugin");
-    EXPECT_FALSE(called) << "the plugin would run it as a dense model";
+    ASSERT_TRUE(steps);
+    EXPECT_EQ(seen["model"]["ffn_width"], 768);
+    EXPECT_EQ(seen["model"]["experts"], 128);
+    EXPECT_EQ(seen["model"]["experts_chosen"], 8);
 }
 
 TEST(CudaStep, GraphAndEagerAreReadApart) {

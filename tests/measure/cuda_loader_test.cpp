@@ -93,7 +93,7 @@ TEST_F(CudaLoader, APluginOfAnotherVersionIsNotCalled) {
     ::setenv("FAKE_CUDA_VERSION", "7", 1);
     const Problem problem = problem_of(fake());
     EXPECT_TRUE(problem.unavailable);
-    EXPECT_THAT(problem.text, HasSubstr("is of version 7, but this program speaks version 1"));
+    EXPECT_THAT(problem.text, HasSubstr("is of version 7, but this program speaks version 2"));
 }
 
 TEST_F(CudaLoader, AFileThatIsNoLibraryGivesTheLoadersWords) {

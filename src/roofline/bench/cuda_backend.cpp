@@ -46,6 +46,7 @@ Json task_json(const Task& task) {
         json["k"] = task.k;
         json["weight_dtype"] = roofline::name(task.weights);
         json["activation_dtype"] = roofline::name(task.activations);
+        if (task.experts > 1) json["experts"] = task.experts;
     } else if (task.kind == TaskKind::attention) {
         json["stage"] = task.prefill ? "prefill" : "decode";
         json["batch"] = task.batch;
@@ -88,7 +89,6 @@ Outcome refused(const Task& task, std::string why) {
 }
 
 Result<std::vector<Outcome>> run_cuda_task(const CudaCall& call, const CudaPlace& place, const Task& task) {
-    if (task.experts > 1) return std::vector{refused(task, "no kernel for routed experts in the CUDA plugin")};
     Json request = bench_request(place);
     request["tasks"].push_back(task_json(task));
     const auto answer = ask(call, request);
@@ -153,7 +153,6 @@ Result<std::vector<std::vector<Outcome>>> run_cuda_tasks(const CudaCall& call, c
 
 Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaPlace& place, const ModelShape& shape,
                                                const StepWork& work) {
-    if (shape.experts > 0) return fail("no whole step of a mixture of experts in the CUDA plugin");
     const Json request = {{"do", "step"},
                           {"device", place.device},
                           {"stage", work.prefill ? "prefill" : "decode"},
@@ -167,6 +166,8 @@ Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaP
                             {"kv_heads", shape.kv_heads},
                             {"head_dim", shape.head_dim},
                             {"ffn_width", shape.ffn_width},
+                            {"experts", shape.experts},
+                            {"experts_chosen", shape.experts_chosen},
                             {"vocabulary", shape.vocabulary},
                             {"activation", "silu"},
                             {"qk_norm", shape.qk_norm},

@@ -19,10 +19,12 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
         if (activations != Format::bf16 && activations != Format::fp8) {
             throw Failure{"activations are bf16 or fp8 in the CUDA kernels, not " + text(task, "activation_dtype", "")};
         }
-        return run(
-            clock,
-            ProductTask{whole(task, "m"), whole(task, "n"), whole(task, "k"), weights, activations == Format::fp8},
-            backend, effort);
+        const int m = whole(task, "m");
+        const int experts = whole(task, "experts", 1, 1);
+        if (experts > m) throw Failure{"there are more experts than rows"};
+        return run(clock,
+                   ProductTask{m, whole(task, "n"), whole(task, "k"), weights, activations == Format::fp8, experts},
+                   backend, effort);
     }
     if (kind == "attention") {
         const std::string stage = text(task, "stage", "decode");

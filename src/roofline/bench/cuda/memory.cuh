@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cuda_runtime.h>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,12 @@ inline void must(cudaError_t status, const char* doing) {
     if (status == cudaSuccess) return;
     cudaGetLastError();  // a failure that is not sticky is over once it has been told
     throw Failure{std::string(doing) + ": " + cudaGetErrorString(status)};
+}
+
+inline std::size_t product_of(std::initializer_list<int> factors) {
+    std::size_t product = 1;
+    for (const int factor : factors) product *= static_cast<std::size_t>(factor);
+    return product;
 }
 
 /// Device memory that is given back at the end of its scope.

@@ -1,6 +1,7 @@
 // Making the model, choosing its kernels, and launching a step of it.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "roofline/bench/cuda/model.cuh"
 #include "roofline/bench/cuda/tasks.cuh"
@@ -11,12 +12,6 @@ namespace {
 
 constexpr double seconds_of_a_way = 0.003;  // that is tried
 constexpr std::size_t most_contenders = 4;
-
-std::size_t product_of(std::initializer_list<int> factors) {
-    std::size_t product = 1;
-    for (const int factor : factors) product *= static_cast<std::size_t>(factor);
-    return product;
-}
 
 /// Random weights whose products keep the size of what they multiply.
 Matrix make_matrix(int n, int k, Format format, std::uint32_t seed, cudaStream_t stream) {
@@ -55,6 +50,16 @@ Memory make_vector(std::size_t values, float amplitude, std::uint32_t seed, cuda
 Model::Model(const ModelShape& model, const StepShape& step, const Clock& clock)
     : model_(model), step_(step), clock_(&clock), rows_(step.batch * step.tokens) {
     const cudaStream_t stream = clock.stream();
+    if (model.experts > 0) {
+        experts_ = std::make_unique<Experts>(ExpertShape{rows_, model.experts, model.experts_chosen, model.hidden,
+                                                         model.ffn_width, model.layers, step.weights},
+                                             clock);
+        kinds_ = {qkv, output, head};
+    } else {
+        gate_up_ = Memory(product_of({rows_, model.ffn_width, 4}));
+        activated_ = Memory(product_of({rows_, model.ffn_width, 2}));
+        kinds_ = {qkv, output, gate_up, down, head};
+    }
     const int all_heads = model.query_heads + 2 * model.kv_heads;
     const int attended = model.query_heads * model.head_dim;
     embedding_ = make_vector(product_of({model.vocabulary, model.hidden}), 1.0f, 101, stream);
@@ -66,8 +71,6 @@ Model::Model(const ModelShape& model, const StepShape& step, const Clock& clock)
     branch_ = Memory(product_of({rows_, model.hidden, 2}));
     heads_ = Memory(product_of({rows_, all_heads, model.head_dim, 2}));
     attended_ = Memory(product_of({rows_, attended, 2}));
-    gate_up_ = Memory(product_of({rows_, model.ffn_width, 4}));
-    activated_ = Memory(product_of({rows_, model.ffn_width, 2}));
     last_residual_ = Memory(product_of({step.batch, model.hidden, 2}));
     last_branch_ = Memory(product_of({step.batch, model.hidden, 2}));
     logits_ = Memory(product_of({step.batch, model.vocabulary, 2}));
@@ -124,8 +127,10 @@ Layer Model::make_layer(std::uint32_t seed) const {
     Layer layer;
     layer.qkv = make_matrix(all_heads * model_.head_dim, model_.hidden, step_.weights, seed, stream);
     layer.output = make_matrix(model_.hidden, model_.query_heads * model_.head_dim, step_.weights, seed + 2, stream);
-    layer.gate_up = make_matrix(2 * model_.ffn_width, model_.hidden, step_.weights, seed + 4, stream);
-    layer.down = make_matrix(model_.hidden, model_.ffn_width, step_.weights, seed + 6, stream);
+    const int ffns = std::max(1, model_.experts);
+    layer.gate_up = make_matrix(ffns * 2 * model_.ffn_width, model_.hidden, step_.weights, seed + 4, stream);
+    layer.down = make_matrix(ffns * model_.hidden, model_.ffn_width, step_.weights, seed + 6, stream);
+    if (model_.experts > 0) layer.router = make_matrix(model_.experts, model_.hidden, Format::bf16, seed + 14, stream);
     layer.attention_norm = make_vector(hidden, 1.0f, seed + 8, stream);
     layer.ffn_norm = make_vector(hidden, 1.0f, seed + 9, stream);
     if (model_.head_norm) layer.head_norms = make_vector(product_of({2, model_.head_dim}), 1.0f, seed + 10, stream);
@@ -194,7 +199,7 @@ void Model::choose(const std::string& backend) {
     const std::string products_of = backend == "cudnn" ? "cublaslt" : backend;
     const std::array<const char*, products> names = {"qkv", "output", "gate_up", "down", "head"};
     std::array<std::vector<ProductWay>, products> contenders;  // the fastest few alone, in that order
-    for (const auto kind : {qkv, output, gate_up, down, head}) {
+    for (const auto kind : kinds_) {
         const Product shape = product(kind, 0);
         const auto ways = product_ways(products_of, step_.weights, false, shape.m, shape.n, shape.k);
         const int buffers = kind == head ? 1 : distinct();
@@ -217,10 +222,12 @@ void Model::choose(const std::string& backend) {
         if (order.size() > most_contenders) order.resize(most_contenders);
         for (const std::size_t i : order) contenders[kind].push_back(ways[i]);
     }
+    if (experts_ != nullptr) choose_experts(products_of);
     choose_attention(backend);
     if (!step_.prefill) {
         // Which is fastest alone need not be where others go before it and behind it.
-        for (const auto kind : {qkv, output, gate_up, down}) {
+        for (const auto kind : kinds_) {
+            if (kind == head) continue;
             std::vector<Run> runs;
             for (const auto& way : contenders[kind]) {
                 runs.push_back([&, kind](int) {
@@ -232,9 +239,26 @@ void Model::choose(const std::string& backend) {
             ways_[kind] = contenders[kind][static_cast<std::size_t>(std::max(best, 0))];
         }
     }
-    for (const auto kind : {head, down, gate_up, output, qkv}) {
-        chosen_.insert(chosen_.begin(), std::string(names[kind]) + ": " + products_of + ", " + ways_[kind].name);
+    std::vector<std::string> of_products;
+    for (const auto kind : kinds_) {
+        of_products.push_back(std::string(names[kind]) + ": " + products_of + ", " + ways_[kind].name);
     }
+    chosen_.insert(chosen_.begin(), of_products.begin(), of_products.end());
+}
+
+void Model::choose_experts(const std::string& backend) {
+    std::vector<ExpertWeights> layers;
+    for (int i = 0; i < distinct(); ++i) layers.push_back(expert_weights(i));
+    // Rows that differ, so that they choose as a step's do.
+    fill_random(normed_.at(), product_of({rows_, model_.hidden}), Format::bf16, 1.0f, 104, clock_->stream());
+    experts_->choose(backend, layers, normed_.at());
+    chosen_.insert(chosen_.end(), experts_->chosen().begin(), experts_->chosen().end());
+}
+
+ExpertWeights Model::expert_weights(int index) const {
+    const Layer& own = layer(index);
+    return {own.router.weights.at(), own.gate_up.weights.at(), own.gate_up.scales.at(), own.down.weights.at(),
+            own.down.scales.at()};
 }
 
 void Model::choose_attention(const std::string& backend) {
@@ -310,9 +334,13 @@ void Model::run(int parts, bool overlap) const {
         }
         if ((parts & ffn_part) != 0) {
             add_norm(normed_.at(), residual_.at(), branch_.at(), own.ffn_norm.at(), rows_, model_.hidden, launch_as);
-            multiply(gate_up, index, overlap);
-            silu_product(activated_.at(), gate_up_.at(), rows_, model_.ffn_width, launch_as);
-            multiply(down, index, overlap);
+            if (experts_ != nullptr) {
+                experts_->run(expert_weights(index), index, normed_.at(), branch_.at(), overlap);
+            } else {
+                multiply(gate_up, index, overlap);
+                silu_product(activated_.at(), gate_up_.at(), rows_, model_.ffn_width, launch_as);
+                multiply(down, index, overlap);
+            }
         }
     }
     if ((parts & other_part) != 0) {
@@ -334,14 +362,25 @@ void Model::run(int parts, bool overlap) const {
 double Model::bytes() const {
     const Layer& own = layers_.front();
     double layer_weights = 0.0;
-    for (const Matrix* matrix : {&own.qkv, &own.output, &own.gate_up, &own.down}) {
+    for (const Matrix* matrix : {&own.qkv, &own.output}) {
         layer_weights += weight_bytes(step_.weights, matrix->n, matrix->k);
+    }
+    const double ffns =
+        weight_bytes(step_.weights, own.gate_up.n, own.gate_up.k) + weight_bytes(step_.weights, own.down.n, own.down.k);
+    double ffn_weights = model_.layers * ffns;
+    if (experts_ != nullptr) {
+        ffn_weights = model_.layers * weight_bytes(Format::bf16, own.router.n, own.router.k);
+        for (int index = 0; index < model_.layers; ++index) {
+            const auto chosen = experts_chosen(index);
+            const std::set<int> touched(chosen.begin(), chosen.end());
+            ffn_weights += ffns * static_cast<double>(touched.size()) / model_.experts;
+        }
     }
     const double entry = 2.0 * model_.kv_heads * model_.head_dim * bits(step_.cache) / 8.0;
     const double read = static_cast<double>(step_.batch) * step_.context * entry;
     const double written = static_cast<double>(rows_) * entry;
-    return model_.layers * (layer_weights + read + written) + weight_bytes(step_.weights, head_.n, head_.k) +
-           static_cast<double>(rows_) * model_.hidden * 2.0;
+    return model_.layers * (layer_weights + read + written) + ffn_weights +
+           weight_bytes(step_.weights, head_.n, head_.k) + static_cast<double>(rows_) * model_.hidden * 2.0;
 }
 
 std::vector<std::uint16_t> Model::logits() const {

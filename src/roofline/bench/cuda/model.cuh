@@ -1,8 +1,8 @@
 // A Llama-like model on the device with random weights, and one step of it as kernels on a stream.
 //
 // A layer: norm, query-key-value product, (norm of heads), rotary, cache write, attention, output product; add and
-// norm, gate-up product, silu and product, down product. Around the layers: embedding; add and norm of the last tokens,
-// head product, largest logit.
+// norm, gate-up product, silu and product, down product, or the same by experts (experts.cuh). Around the layers:
+// embedding; add and norm of the last tokens, head product, largest logit.
 #pragma once
 
 #include <array>
@@ -16,6 +16,7 @@
 #include "roofline/bench/cuda/attention.cuh"
 #include "roofline/bench/cuda/cudnn.cuh"
 #include "roofline/bench/cuda/elementwise.cuh"
+#include "roofline/bench/cuda/experts.cuh"
 #include "roofline/bench/cuda/memory.cuh"
 #include "roofline/bench/cuda/timing.cuh"
 #include "roofline/bench/cuda/ways.cuh"
@@ -28,7 +29,9 @@ struct ModelShape {
     int query_heads = 0;
     int kv_heads = 0;
     int head_dim = 0;
-    int ffn_width = 0;
+    int ffn_width = 0;       // of one expert where there are several
+    int experts = 0;         // of a layer; 0: the FFN is dense
+    int experts_chosen = 0;  // by a token
     int vocabulary = 0;
     bool head_norm = false;  // queries and keys are normed head by head
     bool bias = false;       // added to queries, keys and values
@@ -54,7 +57,8 @@ struct Matrix {
 struct Layer {
     Matrix qkv;
     Matrix output;
-    Matrix gate_up;
+    Matrix router;   // of a mixture, in bf16
+    Matrix gate_up;  // of all experts, one after another
     Matrix down;
     Memory attention_norm;
     Memory ffn_norm;
@@ -78,8 +82,11 @@ class Model {
     void run(int parts, bool overlap) const;
 
     int distinct() const { return static_cast<int>(layers_.size()); }
-    /// Weights, once a layer, and keys and values read and written. Activations stay on the chip and do not count.
+    /// Weights, once a layer (of experts those that the last run chose), and keys and values read and written.
+    /// Activations stay on the chip and do not count.
     double bytes() const;
+    /// [row][chosen] experts of a layer, as the last run found them.
+    std::vector<int> experts_chosen(int layer) const { return experts_->choices(layer); }
     const std::vector<std::string>& chosen() const { return chosen_; }
     std::vector<std::uint16_t> logits() const;  // bf16 [batch, vocabulary]
     std::vector<int> tokens_found() const;
@@ -99,6 +106,8 @@ class Model {
     void multiply(ProductKind kind, int layer, bool overlap) const;
     Attention attention(int layer) const;
     void choose_attention(const std::string& backend);
+    void choose_experts(const std::string& backend);
+    ExpertWeights expert_weights(int layer) const;
     Layer make_layer(std::uint32_t seed) const;
 
     ModelShape model_;
@@ -111,6 +120,8 @@ class Model {
     Memory residual_, normed_, branch_, heads_, attended_, gate_up_, activated_, last_residual_, last_branch_, logits_,
         found_, scratch_, parts_, tickets_;
     std::array<ProductWay, products> ways_;
+    std::vector<ProductKind> kinds_;             // of products that the model has itself
+    std::unique_ptr<Experts> experts_;           // where it is a mixture
     std::unique_ptr<LibraryAttention> library_;  // where attention is cuDNN's
     int plan_ = 0;
     std::optional<DecodeWay> decode_;

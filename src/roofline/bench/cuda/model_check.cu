@@ -3,6 +3,7 @@
 // differ by a percent or two after a few layers.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "roofline/bench/cuda/model_check.hpp"
 #include "roofline/bench/cuda/reference.hpp"
@@ -65,11 +66,55 @@ void turn(double* head, std::size_t dimension, double position) {
     }
 }
 
+/// Weights of an FFN, or of several, one after another.
+struct Ffn {
+    const Values& gate_up;
+    const Values& down;
+    std::size_t hidden;
+    std::size_t width;
+
+    /// to += share times what the FFN of this number makes of x.
+    void add(std::size_t number, double share, const Values& x, Values& to) const {
+        const double* wide = gate_up.data() + number * 2 * width * hidden;
+        const double* narrow = down.data() + number * width * hidden;
+        const auto dot = [](const double* a, const double* b, std::size_t count) {
+            return std::inner_product(a, a + count, b, 0.0);
+        };
+        Values activated(width);
+        for (std::size_t i = 0; i < width; ++i) {
+            const double gate = dot(wide + i * hidden, x.data(), hidden);
+            activated[i] = gate / (1.0 + std::exp(-gate)) * dot(wide + (width + i) * hidden, x.data(), hidden);
+        }
+        for (std::size_t i = 0; i < hidden; ++i) to[i] += share * dot(narrow + i * width, activated.data(), width);
+    }
+};
+
+/// Whether these experts, each another, are those with the highest scores: but for what bf16 activations and scores
+/// may differ by, so that of two that are nearly equal either may be there.
+bool well_chosen(const Values& scores, const std::vector<int>& experts) {
+    double size = 0.0;
+    for (const double score : scores) size = std::max(size, std::abs(score));
+    std::vector<bool> taken(scores.size(), false);
+    double lowest = 1e300;
+    for (const int expert : experts) {
+        const auto at = static_cast<std::size_t>(expert);
+        if (expert < 0 || at >= scores.size() || taken[at]) return false;
+        taken[at] = true;
+        lowest = std::min(lowest, scores[at]);
+    }
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        if (!taken[i] && scores[i] > lowest + 0.03 * size) return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 bool small_enough(const ModelShape& model, const StepShape& step) {
+    // All experts' weights are decoded, though few are multiplied.
     const double width = static_cast<double>(model.query_heads + 2 * model.kv_heads) * model.head_dim +
-                         static_cast<double>(model.query_heads) * model.head_dim + 3.0 * model.ffn_width;
+                         static_cast<double>(model.query_heads) * model.head_dim +
+                         3.0 * model.ffn_width * std::max(1, model.experts);
     const double work = static_cast<double>(step.batch) * step.tokens * model.layers *
                             (model.hidden * width + 2.0 * step.context * model.query_heads * model.head_dim) +
                         static_cast<double>(step.batch) * model.vocabulary * model.hidden;
@@ -154,15 +199,26 @@ double step_error(const Model& model) {
             const Values branch = multiplied(output, attended.data(), attended.size());
             for (std::size_t i = 0; i < hidden; ++i) residual[row][i] += branch[i];
         }
-        const auto width = static_cast<std::size_t>(shape.ffn_width);
+        const Ffn ffn{gate_up, down, hidden, static_cast<std::size_t>(shape.ffn_width)};
+        const Values router = shape.experts > 0 ? matrix_of(layer.router, Format::bf16) : Values{};
+        const std::vector<int> choices = shape.experts > 0 ? model.experts_chosen(index) : std::vector<int>{};
+        const auto chosen = static_cast<std::size_t>(shape.experts_chosen);
         for (std::size_t row = 0; row < rows; ++row) {
-            const Values both =
-                multiplied(gate_up, normed(residual[row].data(), ffn_norm.data(), hidden).data(), hidden);
-            Values activated(width);
-            for (std::size_t i = 0; i < width; ++i)
-                activated[i] = both[i] / (1.0 + std::exp(-both[i])) * both[width + i];
-            const Values branch = multiplied(down, activated.data(), width);
-            for (std::size_t i = 0; i < hidden; ++i) residual[row][i] += branch[i];
+            const Values x = normed(residual[row].data(), ffn_norm.data(), hidden);
+            if (shape.experts == 0) {
+                ffn.add(0, 1.0, x, residual[row]);
+                continue;
+            }
+            const auto of_row = choices.begin() + static_cast<std::ptrdiff_t>(row * chosen);
+            const std::vector<int> experts(of_row, of_row + static_cast<std::ptrdiff_t>(chosen));
+            const Values scores = multiplied(router, x.data(), hidden);
+            if (!well_chosen(scores, experts)) return 1e30;
+            double total = 0.0;
+            for (const int expert : experts) total += std::exp(scores[static_cast<std::size_t>(expert)]);
+            for (const int expert : experts) {
+                const auto which = static_cast<std::size_t>(expert);
+                ffn.add(which, std::exp(scores[which]) / total, x, residual[row]);
+            }
         }
     }
     const Values final_norm = vector_of(model.final_norm());

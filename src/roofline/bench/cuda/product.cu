@@ -22,6 +22,20 @@ const std::vector<ProductVariant>& all_variants(Format weights, bool fp8_activat
     return fp8_activations ? fp8_both_products() : fp8_products();
 }
 
+const std::vector<RoutedVariant>& all_routed(Format weights) {
+    switch (weights) {
+        case Format::bf16:
+            return bf16_routed();
+        case Format::int8:
+            return int8_routed();
+        case Format::int4:
+            return int4_routed();
+        case Format::fp8:
+            break;
+    }
+    return fp8_routed();
+}
+
 int multiprocessors() {
     int device = 0;
     int count = 1;
@@ -30,11 +44,10 @@ int multiprocessors() {
     return count;
 }
 
-}  // namespace
-
-std::vector<ProductVariant> product_variants(Format weights, bool fp8_activations) {
-    std::vector<ProductVariant> usable;
-    for (const auto& variant : all_variants(weights, fp8_activations)) {
+template <class Work>
+std::vector<Variant<Work>> usable(const std::vector<Variant<Work>>& all) {
+    std::vector<Variant<Work>> some;
+    for (const auto& variant : all) {
         if (variant.resident > 0) {
             // Compiled for an older architecture such a kernel is empty.
             cudaFuncAttributes attributes{};
@@ -45,16 +58,35 @@ std::vector<ProductVariant> product_variants(Format weights, bool fp8_activation
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, variant.shared_bytes),
                  "shared memory of a product");
         }
-        usable.push_back(variant);
+        some.push_back(variant);
     }
-    return usable;
+    return some;
+}
+
+template <class Work>
+void launch_tiles(const Variant<Work>& variant, const Work& work, int panels, bool overlap, cudaStream_t stream) {
+    int blocks = (work.n + variant.block_rows - 1) / variant.block_rows * panels;
+    if (variant.resident > 0) blocks = std::min(blocks, variant.resident * multiprocessors());
+    start(variant.kernel, dim3(static_cast<unsigned>(blocks)), variant.threads,
+          static_cast<std::size_t>(variant.shared_bytes), overlap, stream, work);
+}
+
+}  // namespace
+
+std::vector<ProductVariant> product_variants(Format weights, bool fp8_activations) {
+    return usable(all_variants(weights, fp8_activations));
+}
+
+std::vector<RoutedVariant> routed_variants(Format weights) {
+    return usable(all_routed(weights));
 }
 
 void launch(const ProductVariant& variant, const Product& product, bool overlap, cudaStream_t stream) {
-    int blocks = (product.n + variant.block_rows - 1) / variant.block_rows;
-    if (variant.resident > 0) blocks = std::min(blocks, variant.resident * multiprocessors());
-    start(variant.kernel, dim3(static_cast<unsigned>(blocks)), variant.threads,
-          static_cast<std::size_t>(variant.shared_bytes), overlap, stream, product);
+    launch_tiles(variant, product, 1, overlap, stream);
+}
+
+void launch(const RoutedVariant& variant, const RoutedProduct& product, bool overlap, cudaStream_t stream) {
+    launch_tiles(variant, product, product.most_panels, overlap, stream);
 }
 
 }  // namespace roofline::cuda::kernels

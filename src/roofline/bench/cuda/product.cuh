@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "roofline/bench/cuda/memory.cuh"
+#include "roofline/bench/cuda/panels.hpp"
 
 namespace roofline::cuda::kernels {
 
@@ -24,20 +25,35 @@ struct Product {
     int k = 0;
 };
 
-struct ProductVariant {
+/// A product of a mixture's experts, whose weights [experts, n, k] and scales lie one after another: each panel of rows
+/// with the weights of its expert. m: places, the rows of y. FLOPs: 2 m n k. Bytes: the weights of the experts that
+/// have a row, and the rest as above.
+struct RoutedProduct : Product {
+    const Panel* panels = nullptr;
+    const int* panel_count = nullptr;
+    const int* rows = nullptr;  // of x, by places; null: places are its rows
+    int most_panels = 0;
+};
+
+template <class Work>
+struct Variant {
     const char* name;
     int most_rows;  // of activations
     int threads;
     int block_rows;  // of weights
-    void (*kernel)(Product);
+    void (*kernel)(Work);
     int shared_bytes = 0;
     int resident = 0;  // blocks a multiprocessor that stay for the whole product; 0: a block for each tile of rows
     bool (*takes)(const Product&) = nullptr;  // whether it can do a shape; null: any
 };
+using ProductVariant = Variant<Product>;
+using RoutedVariant = Variant<RoutedProduct>;
 
 /// The variants for a format of weights, with bf16 activations or (fp8 alone) fp8 ones; those of Hopper where the
 /// kernels were compiled for it.
 std::vector<ProductVariant> product_variants(Format weights, bool fp8_activations);
+/// Of routed products, with bf16 activations.
+std::vector<RoutedVariant> routed_variants(Format weights);
 
 /// What k must be a multiple of: a quad of lanes reads 64 bytes of a row at a time.
 constexpr int product_granule(Format weights) {
@@ -46,6 +62,7 @@ constexpr int product_granule(Format weights) {
 
 /// `overlap` lets the launch start while the kernel before it ends: weights are fetched, activations waited for.
 void launch(const ProductVariant& variant, const Product& product, bool overlap, cudaStream_t stream);
+void launch(const RoutedVariant& variant, const RoutedProduct& product, bool overlap, cudaStream_t stream);
 
 // One file each, so that they compile side by side.
 const std::vector<ProductVariant>& bf16_products();
@@ -53,5 +70,9 @@ const std::vector<ProductVariant>& fp8_products();
 const std::vector<ProductVariant>& fp8_both_products();
 const std::vector<ProductVariant>& int8_products();
 const std::vector<ProductVariant>& int4_products();
+const std::vector<RoutedVariant>& bf16_routed();
+const std::vector<RoutedVariant>& fp8_routed();
+const std::vector<RoutedVariant>& int8_routed();
+const std::vector<RoutedVariant>& int4_routed();
 
 }  // namespace roofline::cuda::kernels

@@ -26,4 +26,22 @@ const std::vector<ProductVariant>& bf16_products() {
     return variants;
 }
 
+const std::vector<RoutedVariant>& bf16_routed() {
+    static const std::vector<RoutedVariant> variants = {
+        product_variant<Bf16, 1, 8, 1, 4, false, RoutedProduct>("8 warps, 1 tiles, 4 loads"),
+        product_variant<Bf16, 1, 4, 1, 4, true, RoutedProduct>("4 warps, 1 tiles, 4 loads, ahead"),
+        product_variant<Bf16, 1, 4, 2, 4, false, RoutedProduct>("4 warps, 2 tiles, 4 loads"),
+        product_variant<Bf16, 2, 8, 2, 4, false, RoutedProduct>("8 warps, 2 tiles, 4 loads"),
+        product_variant<Bf16, 4, 8, 2, 4, false, RoutedProduct>("8 warps, 2 tiles, 4 loads"),
+        product_variant<Bf16, 8, 8, 1, 4, false, RoutedProduct>("8 warps, 1 tiles, 4 loads"),
+        bulk_variant<Bf16, 1, 8, 1, 2048, 6, 1, RoutedProduct>("bulk, 1 x 8 warps, 1 tiles, 6 x 2048 B"),
+        bulk_variant<Bf16, 1, 8, 1, 2048, 3, 2, RoutedProduct>("bulk, 2 x 8 warps, 1 tiles, 3 x 2048 B"),
+        bulk_variant<Bf16, 1, 8, 1, 4096, 3, 1, RoutedProduct>("bulk, 1 x 8 warps, 1 tiles, 3 x 4096 B"),
+        bulk_variant<Bf16, 2, 8, 2, 2048, 3, 1, RoutedProduct>("bulk, 1 x 8 warps, 2 tiles, 3 x 2048 B"),
+        bulk_variant<Bf16, 4, 8, 2, 2048, 2, 1, RoutedProduct>("bulk, 1 x 8 warps, 2 tiles, 2 x 2048 B"),
+        bulk_variant<Bf16, 8, 8, 2, 1024, 4, 1, RoutedProduct>("bulk, 1 x 8 warps, 2 tiles, 4 x 1024 B"),
+    };
+    return variants;
+}
+
 }  // namespace roofline::cuda::kernels

@@ -7,7 +7,7 @@
 
 #include "roofline/bench/cuda/bulk.cuh"
 #include "roofline/bench/cuda/fragments.cuh"
-#include "roofline/bench/cuda/product.cuh"
+#include "roofline/bench/cuda/product_turn.cuh"
 
 namespace roofline::cuda::kernels {
 
@@ -24,8 +24,8 @@ struct BulkShape {
     static constexpr int bytes = ring_bytes + part_bytes + Stages * 16;
 };
 
-template <class Weights, int Columns, int Warps, int Tiles, int Segment, int Stages>
-__global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product product) {
+template <class Weights, int Columns, int Warps, int Tiles, int Segment, int Stages, class Work>
+__global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Work work) {
 #if __CUDA_ARCH__ >= 900
     using Shape = BulkShape<Columns, Warps, Tiles, Segment, Stages>;
     constexpr int x_bytes = Weights::operand_loads * 16 / Weights::values;  // of one activation
@@ -38,10 +38,11 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
     const std::uint32_t empty = full + Stages * 8;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int row_bytes = product.k / (4 * Weights::values) * 64;
+    const int row_bytes = work.k / (4 * Weights::values) * 64;
     const int chunks = row_bytes / 64;
     const int segments = (row_bytes + Segment - 1) / Segment;
-    const int tiles = (product.n + Shape::rows - 1) / Shape::rows;
+    const int tiles = (work.n + Shape::rows - 1) / Shape::rows;
+    const int scale_bytes = Weights::grouped ? chunks * 2 : 4;  // of a row
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < Stages; ++i) barrier_make(full + i * 8, 1), barrier_make(empty + i * 8, Warps);
@@ -49,6 +50,9 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
     }
     __syncthreads();
     let_next_start();
+    if constexpr (is_routed<Work>) wait_for_previous();  // which weights are asked for, it has found out
+    const int all = turns(work, tiles);
+    const auto tile_of = [&](int turn) { return is_routed<Work> ? turn % tiles : turn; };
 
     int stage = 0;
     std::uint32_t parity = 0;
@@ -57,7 +61,9 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
     };
     if (warp == Warps) {
         const std::uint64_t policy = read_once_policy();
-        for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += static_cast<int>(gridDim.x)) {
+        for (int turn = static_cast<int>(blockIdx.x); turn < all; turn += static_cast<int>(gridDim.x)) {
+            const auto product = at_turn(work, turn, tiles, row_bytes, scale_bytes);
+            const int tile = tile_of(turn);
             for (int segment = 0; segment < segments; ++segment) {
                 barrier_wait(empty + stage * 8, parity ^ 1);
                 const int bytes = min(Segment, row_bytes - segment * Segment);
@@ -90,14 +96,20 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
         return;
     }
 
-    wait_for_previous();
+    if constexpr (!is_routed<Work>) wait_for_previous();
     const int quad = lane / 4;
     const int corner = lane % 4;
-    const auto* x = static_cast<const std::uint8_t*>(product.x) + corner * Weights::values * x_bytes;
-    const std::size_t x_row = static_cast<std::size_t>(product.k) * x_bytes;
-    int turn = 0;
-    for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += static_cast<int>(gridDim.x)) {
-        const int first_row = tile * Shape::rows;
+    const std::size_t x_row = static_cast<std::size_t>(work.k) * x_bytes;
+    int set = 0;
+    for (int turn = static_cast<int>(blockIdx.x); turn < all; turn += static_cast<int>(gridDim.x)) {
+        const auto product = at_turn(work, turn, tiles, row_bytes, scale_bytes);
+        const int first_row = tile_of(turn) * Shape::rows;
+        const auto* x = static_cast<const std::uint8_t*>(product.x) + corner * Weights::values * x_bytes;
+        int rows_of_x[Columns];
+#pragma unroll
+        for (int column = 0; column < Columns; ++column) {
+            rows_of_x[column] = 8 * column + quad < product.m ? row_of_x(product, 8 * column + quad) : 0;
+        }
         float sums[Tiles][Columns][4] = {};
         for (int segment = 0; segment < segments; ++segment) {
             const int first = segment * (Segment / 64) + warp * share;
@@ -111,7 +123,7 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
                 for (int column = 0; column < Columns; ++column) {
                     const bool inside = 8 * column + quad < product.m && chunk < chunks;
                     const auto* source =
-                        reinterpret_cast<const uint4*>(x + static_cast<std::size_t>(8 * column + quad) * x_row +
+                        reinterpret_cast<const uint4*>(x + static_cast<std::size_t>(rows_of_x[column]) * x_row +
                                                        static_cast<std::size_t>(chunk) * 4 * Weights::values * x_bytes);
 #pragma unroll
                     for (int j = 0; j < Weights::operand_loads; ++j) {
@@ -174,9 +186,9 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
 
         // Two sets of parts by turns: whoever writes a set again has passed the barrier after it was last read. Where
         // there is room for one only, it takes a barrier more.
-        float* mine = parts + turn * Warps * 8 * Columns * Shape::part_pitch;
+        float* mine = parts + set * Warps * 8 * Columns * Shape::part_pitch;
         if constexpr (Shape::part_sets == 2) {
-            turn ^= 1;
+            set ^= 1;
         } else {
             asm volatile("bar.sync 1, %0;" ::"n"(Warps * 32) : "memory");
         }
@@ -215,15 +227,15 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Product p
 #endif
 }
 
-template <class Weights, int Columns, int Warps, int Tiles, int Segment, int Stages, int Blocks>
-ProductVariant bulk_variant(const char* name) {
+template <class Weights, int Columns, int Warps, int Tiles, int Segment, int Stages, int Blocks, class Work = Product>
+Variant<Work> bulk_variant(const char* name) {
     using Shape = BulkShape<Columns, Warps, Tiles, Segment, Stages>;
     static_assert(Blocks * (Shape::bytes + 1024) <= 228 * 1024 && Shape::bytes <= 227 * 1024);
     return {name,
             8 * Columns,
             Warps * 32 + 32,
             Shape::rows,
-            &bulk_product_kernel<Weights, Columns, Warps, Tiles, Segment, Stages>,
+            &bulk_product_kernel<Weights, Columns, Warps, Tiles, Segment, Stages, Work>,
             Shape::bytes,
             Blocks};
 }

@@ -42,4 +42,20 @@ const std::vector<ProductVariant>& fp8_products() {
     return variants;
 }
 
+const std::vector<RoutedVariant>& fp8_routed() {
+    static const std::vector<RoutedVariant> variants = {
+        product_variant<Fp8, 1, 8, 1, 2, true, RoutedProduct>("8 warps, 1 tiles, 2 loads, ahead"),
+        product_variant<Fp8, 1, 4, 1, 2, true, RoutedProduct>("4 warps, 1 tiles, 2 loads, ahead"),
+        product_variant<Fp8, 1, 4, 2, 2, false, RoutedProduct>("4 warps, 2 tiles, 2 loads"),
+        product_variant<Fp8, 2, 8, 2, 2, false, RoutedProduct>("8 warps, 2 tiles, 2 loads"),
+        product_variant<Fp8, 4, 8, 2, 2, false, RoutedProduct>("8 warps, 2 tiles, 2 loads"),
+        product_variant<Fp8, 8, 8, 1, 2, false, RoutedProduct>("8 warps, 1 tiles, 2 loads"),
+        bulk_variant<Fp8, 1, 16, 1, 2048, 6, 1, RoutedProduct>("bulk, 1 x 16 warps, 1 tiles, 6 x 2048 B"),
+        bulk_variant<Fp8, 1, 8, 1, 1024, 5, 2, RoutedProduct>("bulk, 2 x 8 warps, 1 tiles, 5 x 1024 B"),
+        bulk_variant<Fp8, 1, 8, 1, 2048, 3, 2, RoutedProduct>("bulk, 2 x 8 warps, 1 tiles, 3 x 2048 B"),
+        bulk_variant<Fp8, 2, 8, 2, 1024, 6, 1, RoutedProduct>("bulk, 1 x 8 warps, 2 tiles, 6 x 1024 B"),
+    };
+    return variants;
+}
+
 }  // namespace roofline::cuda::kernels

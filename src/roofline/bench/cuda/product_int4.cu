@@ -45,4 +45,20 @@ const std::vector<ProductVariant>& int4_products() {
     return variants;
 }
 
+const std::vector<RoutedVariant>& int4_routed() {
+    static const std::vector<RoutedVariant> variants = {
+        product_variant<Int4, 1, 4, 2, 2, true, RoutedProduct>("4 warps, 2 tiles, 2 loads, ahead"),
+        product_variant<Int4, 1, 8, 1, 2, true, RoutedProduct>("8 warps, 1 tiles, 2 loads, ahead"),
+        product_variant<Int4, 1, 2, 2, 2, true, RoutedProduct>("2 warps, 2 tiles, 2 loads, ahead"),
+        product_variant<Int4, 1, 2, 1, 2, true, RoutedProduct>("2 warps, 1 tiles, 2 loads, ahead"),
+        product_variant<Int4, 2, 4, 2, 1, true, RoutedProduct>("4 warps, 2 tiles, 1 loads, ahead"),
+        product_variant<Int4, 4, 8, 1, 2, false, RoutedProduct>("8 warps, 1 tiles, 2 loads"),
+        product_variant<Int4, 8, 8, 1, 1, false, RoutedProduct>("8 warps, 1 tiles, 1 loads"),
+        bulk_variant<Int4, 1, 16, 2, 1024, 5, 1, RoutedProduct>("bulk, 1 x 16 warps, 2 tiles, 5 x 1024 B"),
+        bulk_variant<Int4, 1, 8, 1, 1024, 5, 2, RoutedProduct>("bulk, 2 x 8 warps, 1 tiles, 5 x 1024 B"),
+        bulk_variant<Int4, 2, 8, 2, 1024, 6, 1, RoutedProduct>("bulk, 1 x 8 warps, 2 tiles, 6 x 1024 B"),
+    };
+    return variants;
+}
+
 }  // namespace roofline::cuda::kernels

@@ -7,21 +7,29 @@
 #include <cuda_bf16.h>
 
 #include "roofline/bench/cuda/fragments.cuh"
-#include "roofline/bench/cuda/product.cuh"
+#include "roofline/bench/cuda/product_turn.cuh"
 
 namespace roofline::cuda::kernels {
 
 /// Columns: tiles of 8 rows of activations. Tiles: of 16 rows of weights. Loads: 16-byte loads of a row a lane issues
 /// together. Ahead: the next loads are issued before the present ones are used.
-template <class Weights, int Columns, int Warps, int Tiles, int Loads, bool Ahead>
-__global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
+template <class Weights, int Columns, int Warps, int Tiles, int Loads, bool Ahead, class Work>
+__global__ __launch_bounds__(Warps * 32) void product_kernel(Work work) {
     constexpr int x_bytes = Weights::operand_loads * 16 / Weights::values;  // of one activation
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int quad = lane / 4;
     const int corner = lane % 4;
-    const int first_row = static_cast<int>(blockIdx.x) * 16 * Tiles;
-    const int chunks = product.k / (4 * Weights::values);
+    const int chunks = work.k / (4 * Weights::values);
+    const int tiles = (work.n + 16 * Tiles - 1) / (16 * Tiles);
+    const int turn = static_cast<int>(blockIdx.x);
+    if constexpr (is_routed<Work>) {
+        let_next_start();
+        wait_for_previous();
+        if (turn >= turns(work, tiles)) return;
+    }
+    const auto product = at_turn(work, turn, tiles, chunks * 64, Weights::grouped ? chunks * 2 : 4);
+    const int first_row = (is_routed<Work> ? turn % tiles : turn) * 16 * Tiles;
     const int groups = (chunks + Loads - 1) / Loads;
 
     const std::uint8_t* rows[Tiles][2];
@@ -62,9 +70,16 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
     uint4 present[Loads][Tiles][2];
     Scales present_scales;
     load(present, present_scales, warp);
-    let_next_start();
-    wait_for_previous();
+    if constexpr (!is_routed<Work>) {
+        let_next_start();
+        wait_for_previous();
+    }
 
+    int rows_of_x[Columns];
+#pragma unroll
+    for (int column = 0; column < Columns; ++column) {
+        rows_of_x[column] = 8 * column + quad < product.m ? row_of_x(product, 8 * column + quad) : 0;
+    }
     const auto* x = static_cast<const std::uint8_t*>(product.x) + corner * Weights::values * x_bytes;
     const std::size_t x_row = static_cast<std::size_t>(product.k) * x_bytes;
     const auto use = [&](const uint4(&from)[Loads][Tiles][2], const Scales& scales, int group) {
@@ -78,7 +93,7 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
                 uint4 raw[Weights::operand_loads];
                 const bool inside = 8 * column + quad < product.m;
                 const auto* source =
-                    reinterpret_cast<const uint4*>(x + static_cast<std::size_t>(8 * column + quad) * x_row +
+                    reinterpret_cast<const uint4*>(x + static_cast<std::size_t>(rows_of_x[column]) * x_row +
                                                    static_cast<std::size_t>(chunk) * 4 * Weights::values * x_bytes);
 #pragma unroll
                 for (int j = 0; j < Weights::operand_loads; ++j) raw[j] = inside ? source[j] : uint4{0, 0, 0, 0};
@@ -171,9 +186,10 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Product product) {
     }
 }
 
-template <class Weights, int Columns, int Warps, int Tiles, int Loads, bool Ahead>
-ProductVariant product_variant(const char* name) {
-    return {name, 8 * Columns, Warps * 32, 16 * Tiles, &product_kernel<Weights, Columns, Warps, Tiles, Loads, Ahead>};
+template <class Weights, int Columns, int Warps, int Tiles, int Loads, bool Ahead, class Work = Product>
+Variant<Work> product_variant(const char* name) {
+    return {name, 8 * Columns, Warps * 32, 16 * Tiles,
+            &product_kernel<Weights, Columns, Warps, Tiles, Loads, Ahead, Work>};
 }
 
 }  // namespace roofline::cuda::kernels

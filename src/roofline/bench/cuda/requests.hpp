@@ -3,7 +3,8 @@
 // bench   {"device": 0, "backends": ["own", "cublaslt", "cudnn"], "seconds": 0.05, "tasks": [TASK...],
 //          "plugins"?: [FILE...],    libraries of others (include/roofline_cuda_kernel.h), backends by their names
 //          "check_all"?: false}      look at the answer of every variant, not only at that of the fastest
-//   TASK  {"name", "kind": "gemm", "m", "n", "k", "weight_dtype", "activation_dtype"}       y[m,n] = x[m,k] W[n,k]^T
+//   TASK  {"name", "kind": "gemm", "m", "n", "k", "weight_dtype", "activation_dtype",       y[m,n] = x[m,k] W[n,k]^T
+//          "experts"?: 1}            more: each has weights of its own, and rows m e / experts on of x
 //         {"name", "kind": "attention", "stage", "batch", "query_heads", "kv_heads", "head_dim", "context", "tokens",
 //          "kv_dtype"}
 //         {"name", "kind": "norm" | "add_norm" | "activation" | "rotary" | "kv_write" | "add" | "embedding",
@@ -16,7 +17,8 @@
 // step    {"device": 0, "stage": "decode" | "prefill", "batch", "tokens", "context", "model": {...}, "weight_dtype",
 //          "kv_dtype", "backends": ["own", "cublaslt", "cudnn"], "launch": ["graph", "graph_serial", "eager"]}
 //   model {"layers", "hidden", "query_heads", "kv_heads", "head_dim", "ffn_width", "vocabulary", "activation": "silu",
-//          "qk_norm": false, "bias": false}
+//          "qk_norm": false, "bias": false,
+//          "experts": 0, "experts_chosen"}    a mixture: ffn_width is that of one expert, a token goes to so many
 //   ->    {"results": [{"backend", "launch", "time_s", "low_s", "high_s", "repetitions", "attention_s", "ffn_s",
 //                       "other_s", "tokens_per_s", "kernels", "bytes", "layers_distinct", "ways": [...],
 //                       "check": {"error", "tolerance"} or {"logits": "finite"}}

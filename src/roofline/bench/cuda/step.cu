@@ -24,6 +24,8 @@ ModelShape model_of(const json& request) {
     model.head_dim = whole(*found, "head_dim");
     model.ffn_width = whole(*found, "ffn_width");
     model.vocabulary = whole(*found, "vocabulary");
+    model.experts = whole(*found, "experts", 0, 0);
+    if (model.experts > 0) model.experts_chosen = whole(*found, "experts_chosen");
     model.head_norm = found->value("qk_norm", false);
     model.bias = found->value("bias", false);
     if (const std::string activation = text(*found, "activation", "silu"); activation != "silu") {

@@ -1,4 +1,5 @@
 // Products, by our kernels and by cuBLASLt.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -26,11 +27,50 @@ struct Operands {
     std::size_t scale_stride = 0;
     Product first;
 
-    Product buffer(int index) const {
-        Product product = first;
+    template <class Work>
+    Work buffer(Work product, int index) const {
         product.weights = weights.at(static_cast<std::size_t>(index) * weight_stride);
         product.scales = scales.at(static_cast<std::size_t>(index) * scale_stride);
         return product;
+    }
+    Product buffer(int index) const { return buffer(first, index); }
+};
+
+/// The first row of an expert; of the one after the last: all of them.
+int first_row(const ProductTask& task, int expert) {
+    return static_cast<int>(static_cast<long long>(expert) * task.m / task.experts);
+}
+
+int expert_of(const ProductTask& task, int row) {
+    int expert = 0;
+    while (first_row(task, expert + 1) <= row) ++expert;
+    return expert;
+}
+
+/// The panels of a task's rows, on the device.
+struct Panels {
+    Memory panels;
+    Memory count;
+    int size = 0;
+
+    Panels(const ProductTask& task, int panel_rows) : size(panel_rows) {
+        std::vector<int> begins;
+        for (int expert = 0; expert <= task.experts; ++expert) begins.push_back(first_row(task, expert));
+        const auto all = panels_of(begins, panel_rows);
+        const auto number = static_cast<int>(all.size());
+        panels = Memory(all.size() * sizeof(Panel));
+        count = Memory(sizeof(int));
+        must(cudaMemcpy(panels.at(), all.data(), panels.bytes(), cudaMemcpyHostToDevice), "copy to the device");
+        must(cudaMemcpy(count.at(), &number, sizeof number, cudaMemcpyHostToDevice), "copy to the device");
+    }
+
+    RoutedProduct routed(const Product& product) const {
+        RoutedProduct routed;
+        static_cast<Product&>(routed) = product;
+        routed.panels = panels.at<Panel>();
+        routed.panel_count = count.at<int>();
+        routed.most_panels = static_cast<int>(panels.bytes() / sizeof(Panel));
+        return routed;
     }
 };
 
@@ -38,11 +78,12 @@ Operands make(const ProductTask& task, bool unit_scales, int buffers, cudaStream
     const auto m = static_cast<std::size_t>(task.m);
     const auto n = static_cast<std::size_t>(task.n);
     const auto k = static_cast<std::size_t>(task.k);
+    const std::size_t rows = n * static_cast<std::size_t>(task.experts);
     const auto count = static_cast<std::size_t>(buffers);
     Operands made;
-    made.weight_stride = rounded(n * k * static_cast<std::size_t>(bits(task.weights)) / 8);
-    const std::size_t groups = n * k / 128;
-    made.scale_stride = task.weights == Format::int4 ? rounded(groups * 2) : rounded(n * sizeof(float));
+    made.weight_stride = rounded(rows * k * static_cast<std::size_t>(bits(task.weights)) / 8);
+    const std::size_t groups = rows * k / 128;
+    made.scale_stride = task.weights == Format::int4 ? rounded(groups * 2) : rounded(rows * sizeof(float));
     made.weights = Memory(made.weight_stride * count);
     made.scales = Memory(made.scale_stride * count);
     made.x = Memory(m * k * 2);
@@ -100,11 +141,13 @@ double error_of(const ProductTask& task, const Operands& operands, int buffer, c
     const Format x_format = task.fp8_activations ? Format::fp8 : Format::bf16;
     const std::size_t x_bytes = k * static_cast<std::size_t>(bits(x_format)) / 8;
     Difference difference;
-    for (const int activation : sample(task.m, 4)) {
+    for (const int activation : sample(task.m, task.experts > 1 ? 16 : 4)) {
+        const std::size_t expert_row = n * static_cast<std::size_t>(expert_of(task, activation));
         const auto x = copied(
             static_cast<const std::uint8_t*>(product.x) + static_cast<std::size_t>(activation) * x_bytes, x_bytes);
         for (const int row : sample(task.n, 48)) {
-            const auto r = static_cast<std::size_t>(row);
+            const auto column = static_cast<std::size_t>(row);
+            const std::size_t r = expert_row + column;
             const auto weights = copied(static_cast<const std::uint8_t*>(product.weights) + r * row_bytes, row_bytes);
             std::vector<double> scales(1, 1.0);
             if (task.weights == Format::int4) {
@@ -119,7 +162,7 @@ double error_of(const ProductTask& task, const Operands& operands, int buffer, c
                 const double scale = scales.size() > 1 ? scales[i / 128] : scales[0];
                 sum += decode(x.data(), i, x_format) * scale * decode(weights.data(), i, task.weights);
             }
-            difference.add(decode_bf16(y[static_cast<std::size_t>(activation) * n + r]), sum);
+            difference.add(decode_bf16(y[static_cast<std::size_t>(activation) * n + column]), sum);
         }
     }
     return difference.relative();
@@ -130,20 +173,41 @@ double error_of(const ProductTask& task, const Operands& operands, int buffer, c
 Outcome run(const Clock& clock, const ProductTask& task, const std::string& backend, const Effort& effort) {
     Outcome outcome;
     const double m = task.m;
+    const double weights = task.experts * weight_bytes(task.weights, task.n, task.k);
     outcome.flops = 2.0 * m * task.n * task.k;
-    outcome.bytes =
-        weight_bytes(task.weights, task.n, task.k) + m * task.k * (task.fp8_activations ? 1.0 : 2.0) + 2.0 * m * task.n;
+    outcome.bytes = weights + m * task.k * (task.fp8_activations ? 1.0 : 2.0) + 2.0 * m * task.n;
     outcome.tolerance = task.fp8_activations ? 1e-2 : 4e-3;
-    outcome.buffers = rotation(static_cast<std::size_t>(weight_bytes(task.weights, task.n, task.k)));
+    outcome.buffers = rotation(static_cast<std::size_t>(weights));
     const roofline_cuda_kernel* foreign = foreign_named(backend);
+    if (task.experts > 1 && (backend != "own" || task.fp8_activations)) {
+        throw Failure{task.fp8_activations ? "our products of routed experts take bf16 activations"
+                                           : backend + " has no products of routed experts"};
+    }
     std::vector<ProductWay> made_for;
-    if (foreign == nullptr) {
+    if (foreign == nullptr && task.experts == 1) {
         made_for = product_ways(backend, task.weights, task.fp8_activations, task.m, task.n, task.k);
     }
     const Operands operands = make(task, backend == "cublaslt", outcome.buffers, clock.stream());
     std::vector<Run> ways;
     for (const auto& way : made_for) {
         ways.push_back([&](int buffer) { way.run(operands.buffer(buffer), true, clock.stream()); });
+    }
+    std::vector<Panels> panels;  // of all sizes that our variants take
+    std::vector<RoutedVariant> routed;
+    if (task.experts > 1) {
+        routed = routed_ways(task.weights, (task.m + task.experts - 1) / task.experts, task.k);
+        for (const auto& variant : routed) {
+            const auto found = std::ranges::find(panels, variant.most_rows, &Panels::size);
+            if (found == panels.end()) panels.emplace_back(task, variant.most_rows);
+        }
+        for (const auto& variant : routed) {
+            const RoutedProduct product =
+                std::ranges::find(panels, variant.most_rows, &Panels::size)->routed(operands.first);
+            ways.push_back([&operands, &clock, &variant, product](int buffer) {
+                launch(variant, operands.buffer(product, buffer), true, clock.stream());
+            });
+            made_for.push_back({variant.name + (" (panels of " + std::to_string(variant.most_rows)) + ")", {}});
+        }
     }
     std::unique_ptr<ForeignRun> prepared;
     if (foreign != nullptr) {

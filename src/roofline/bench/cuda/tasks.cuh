@@ -18,6 +18,7 @@ struct ProductTask {
     int k = 0;
     Format weights = Format::bf16;
     bool fp8_activations = false;
+    int experts = 1;  // more: each has weights of its own and a share of the rows
 };
 
 struct AttentionTask {

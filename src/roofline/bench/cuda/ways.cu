@@ -10,11 +10,14 @@ namespace {
 
 constexpr int most_rows = 64;
 
+void need_granule(Format weights, int k) {
+    if (k % product_granule(weights) == 0) return;
+    throw Failure{"our product needs k to be a multiple of " + std::to_string(product_granule(weights)) +
+                  ", but k is " + std::to_string(k)};
+}
+
 std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, int n, int k) {
-    if (k % product_granule(weights) != 0) {
-        throw Failure{"our product needs k to be a multiple of " + std::to_string(product_granule(weights)) +
-                      ", but k is " + std::to_string(k)};
-    }
+    need_granule(weights, k);
     // The variants made for the fewest rows that still hold these: wider ones would only waste registers. Up to 8 rows
     // are one column of a tensor instruction, however they are put into it.
     auto all = product_variants(weights, fp8_activations);
@@ -47,6 +50,18 @@ std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, in
 }
 
 }  // namespace
+
+std::vector<RoutedVariant> routed_ways(Format weights, int rows, int k) {
+    need_granule(weights, k);
+    auto all = routed_variants(weights);
+    // A panel of twice the rows that there are would only be emptier.
+    int enough = most_rows;
+    for (const auto& variant : all) {
+        if (variant.most_rows >= rows) enough = std::min(enough, variant.most_rows);
+    }
+    std::erase_if(all, [&](const RoutedVariant& variant) { return variant.most_rows > enough; });
+    return all;
+}
 
 std::vector<ProductWay> product_ways(const std::string& backend, Format weights, bool fp8_activations, int m, int n,
                                      int k) {

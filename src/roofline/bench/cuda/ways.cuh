@@ -21,4 +21,7 @@ struct ProductWay {
 std::vector<ProductWay> product_ways(const std::string& backend, Format weights, bool fp8_activations, int m, int n,
                                      int k);
 
+/// Our variants for experts of which none has more than so many rows, or many panels of rows where it has more.
+std::vector<RoutedVariant> routed_ways(Format weights, int rows, int k);
+
 }  // namespace roofline::cuda::kernels

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-enum { roofline_cuda_version = 1 };
+enum { roofline_cuda_version = 2 }; /* 2: routed experts, which an older one would run as a dense model */
 
 struct roofline_cuda_backend {
     int version; /* first, and checked before anything else is touched */
