@@ -18,8 +18,9 @@ __device__ inline void mma_int8(int (&sum)[4], std::uint32_t a0, std::uint32_t a
 /// Activations as two columns of digits. Sums of whole numbers begin at the bits of 1.5 x 2^23: as a float, that plus
 /// the sum, which stays below 2^22 (64 bytes or 128 nibbles, each times a digit: 2^21 at most).
 struct DigitColumns {
-    static constexpr int columns = 2;  // a row of activations
-    static constexpr int sums = 2;     // that a lane keeps: of its two rows of weights, for one row of activations
+    static constexpr bool scaled = true;  // they have units, and weights scales
+    static constexpr int columns = 2;     // a row of activations
+    static constexpr int sums = 2;        // that a lane keeps: of its two rows of weights, for one row of activations
     using Sum = int;
     static constexpr Sum start = 0x4B400000;
     static constexpr int unit_less = IntegerDigits::unit;
@@ -50,6 +51,7 @@ struct DigitColumns {
 
 /// Activations as fp16, a column each.
 struct HalfColumns {
+    static constexpr bool scaled = true;
     static constexpr int columns = 1;
     static constexpr int sums = 4;
     using Sum = float;
@@ -127,6 +129,27 @@ struct Fp8Halves : HalfColumns {
     __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
 #pragma unroll
         for (int i = 0; i < words; ++i) operand[i] = fp16_pair(word(packed, i / 2), i % 2);
+    }
+};
+
+/// bf16 on both sides, as it is.
+struct Bf16Columns : HalfColumns {
+    static constexpr bool scaled = false;
+    static constexpr int values = 8;
+    static constexpr int words = 4;
+    static constexpr bool grouped = false;
+    static constexpr float factor = 1.0f;
+    __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
+        operand[0] = packed.x, operand[1] = packed.y, operand[2] = packed.z, operand[3] = packed.w;
+    }
+    __device__ static void multiply(Sum (&sum)[4], std::uint32_t a0, std::uint32_t a1, std::uint32_t a2,
+                                    std::uint32_t a3, std::uint32_t b0, std::uint32_t b1) {
+        mma_bf16(sum, a0, a1, a2, a3, b0, b1);
+    }
+    template <class Weights>
+    __device__ static void put(std::uint8_t* chunk, const uint4& eight, int /*power*/, int row, int /*all_columns*/,
+                               int corner, int /*rest*/) {
+        *reinterpret_cast<uint4*>(chunk + row * 64 + corner * 16) = eight;
     }
 };
 

@@ -25,9 +25,26 @@ __device__ float block_sum(float value) {
     return total;
 }
 
+/// Eight values of a row of x.
+__device__ Eight eight_of(const void* x, std::size_t row, int piece, int pieces) {
+    return read(x, row * pieces + piece);
+}
+__device__ Eight eight_of(const RowSums& x, std::size_t row, int piece, int pieces) {
+    Eight sum = {};
+#pragma unroll 8
+    for (int i = 0; i < x.count; ++i) {
+        const std::size_t at = row * x.count + i;
+        const float share = x.shares[at];
+        const Eight part = read(x.rows, static_cast<std::size_t>(x.places[at]) * pieces + piece);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) sum.v[j] += share * part.v[j];
+    }
+    return sum;
+}
+
 /// A row of up to 8 x 8 x threads values, kept in registers between its two passes.
-template <bool Add>
-__global__ void norm_kernel(void* to, void* residual, const void* x, const void* weight, int width) {
+template <bool Add, class Rows>
+__global__ void norm_kernel(void* to, void* residual, Rows x, const void* weight, int width) {
     constexpr int most = 4;
     let_next_start();
     wait_for_previous();
@@ -39,7 +56,7 @@ __global__ void norm_kernel(void* to, void* residual, const void* x, const void*
     for (int i = 0; i < most; ++i) {
         const int piece = static_cast<int>(threadIdx.x + i * blockDim.x);
         if (piece >= pieces) break;
-        mine[i] = read(x, row + piece);
+        mine[i] = eight_of(x, blockIdx.x, piece, pieces);
         if constexpr (Add) {
             const Eight before = read(residual, row + piece);
 #pragma unroll
@@ -60,6 +77,14 @@ __global__ void norm_kernel(void* to, void* residual, const void* x, const void*
         for (int j = 0; j < 8; ++j) mine[i].v[j] *= factor * gain.v[j];
         write(to, row + piece, mine[i]);
     }
+}
+
+__global__ void sum_rows_kernel(void* to, RowSums x, int pieces, std::size_t total) {
+    let_next_start();
+    wait_for_previous();
+    const std::size_t index = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= total) return;
+    write(to, index, eight_of(x, index / pieces, static_cast<int>(index % pieces), pieces));
 }
 
 __global__ void silu_kernel(void* to, const void* gate_up, int pieces, std::size_t total) {
@@ -251,13 +276,23 @@ int row_threads(int width) {
 }  // namespace
 
 void norm(void* to, const void* x, const void* weight, int rows, int width, Launch launch) {
-    start(&norm_kernel<false>, dim3(static_cast<unsigned>(rows)), row_threads(width), 0, launch.overlap, launch.stream,
-          to, static_cast<void*>(nullptr), x, weight, width);
+    start(&norm_kernel<false, const void*>, dim3(static_cast<unsigned>(rows)), row_threads(width), 0, launch.overlap,
+          launch.stream, to, static_cast<void*>(nullptr), x, weight, width);
 }
 
 void add_norm(void* to, void* residual, const void* x, const void* weight, int rows, int width, Launch launch) {
-    start(&norm_kernel<true>, dim3(static_cast<unsigned>(rows)), row_threads(width), 0, launch.overlap, launch.stream,
-          to, residual, x, weight, width);
+    start(&norm_kernel<true, const void*>, dim3(static_cast<unsigned>(rows)), row_threads(width), 0, launch.overlap,
+          launch.stream, to, residual, x, weight, width);
+}
+
+void add_norm(void* to, void* residual, const RowSums& x, const void* weight, int rows, int width, Launch launch) {
+    start(&norm_kernel<true, RowSums>, dim3(static_cast<unsigned>(rows)), row_threads(width), 0, launch.overlap,
+          launch.stream, to, residual, x, weight, width);
+}
+
+void sum_rows(void* to, const RowSums& x, int rows, int width, Launch launch) {
+    const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width / 8);
+    start(&sum_rows_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, x, width / 8, total);
 }
 
 void silu_product(void* to, const void* gate_up, int rows, int width, Launch launch) {

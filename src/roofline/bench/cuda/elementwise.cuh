@@ -21,6 +21,20 @@ void norm(void* to, const void* x, const void* weight, int rows, int width, Laun
 /// residual += x; to = residual / rms * weight. 5 rows width FLOP; 8 rows width + 2 width bytes.
 void add_norm(void* to, void* residual, const void* x, const void* weight, int rows, int width, Launch launch);
 
+/// Rows that are sums of rows of others, each with its share.
+struct RowSums {
+    const void* rows = nullptr;     // [place, width]
+    const int* places = nullptr;    // [row][count]
+    const float* shares = nullptr;  // [row][count]
+    int count = 0;
+};
+
+/// The same of sums. rows width (5 + 2 count) FLOP; 2 rows width (count + 3) + 2 width bytes.
+void add_norm(void* to, void* residual, const RowSums& x, const void* weight, int rows, int width, Launch launch);
+
+/// to = the sums. 2 rows width count FLOP; 2 rows width (count + 1) bytes.
+void sum_rows(void* to, const RowSums& x, int rows, int width, Launch launch);
+
 /// to = silu(gate) up, gate and up side by side in a row of 2 width. 5 rows width FLOP; 6 rows width bytes.
 void silu_product(void* to, const void* gate_up, int rows, int width, Launch launch);
 

@@ -1,6 +1,6 @@
 // A mixture's FFN as kernels on a stream, and how they are chosen.
 #include <algorithm>
-#include <numeric>
+#include <iterator>
 #include <set>
 
 #include "roofline/bench/cuda/experts.cuh"
@@ -10,6 +10,8 @@ namespace roofline::cuda::kernels {
 namespace {
 
 constexpr double seconds_of_a_way = 0.003;  // that is tried
+constexpr std::size_t most_contenders = 4;  // for a product and a size of panels
+constexpr std::size_t most_plans = 8;
 
 }  // namespace
 
@@ -18,7 +20,6 @@ Experts::Experts(const ExpertShape& shape, const Clock& clock)
       clock_(&clock),
       routing_(shape.rows, shape.experts, shape.chosen, shape.layers, clock.stream()),
       scores_(product_of({shape.rows, shape.experts, 2})),
-      gate_up_(product_of({shape.rows, shape.chosen, shape.width, 4})),
       activated_(product_of({shape.rows, shape.chosen, shape.width, 2})),
       results_(product_of({shape.rows, shape.chosen, shape.hidden, 2})) {}
 
@@ -34,7 +35,8 @@ RoutedProduct Experts::routed(Kind kind, const ExpertWeights& weights, const voi
         product.scales = weights.gate_up_scales;
         product.x = x;
         product.rows = routing.rows_at;
-        product.y = gate_up_.at();
+        product.y = activated_.at();
+        product.gated = true;
         product.n = 2 * shape_.width;
         product.k = shape_.hidden;
     } else {
@@ -46,79 +48,100 @@ RoutedProduct Experts::routed(Kind kind, const ExpertWeights& weights, const voi
         product.k = shape_.width;
     }
     product.panels = routing.panels;
-    product.panel_count = routing.panel_count;
+    product.panel_count = shape_.rows == 1 ? nullptr : routing.panel_count;  // one row: as many as it chose
+    product.settled = kind == down;
     product.most_panels = most_panels(product.m, shape_.experts, routing.panel_rows);
     return product;
 }
 
-void Experts::choose(const std::string& backend, const std::vector<ExpertWeights>& layers, const void* x) {
-    const auto router_ways = product_ways(backend, Format::bf16, false, shape_.rows, shape_.experts, shape_.hidden);
-    const cudaStream_t stream = clock_->stream();
-    const auto count = static_cast<int>(layers.size());
-    const auto layer_at = [&](int index) -> const ExpertWeights& {
-        return layers[static_cast<std::size_t>(index) % layers.size()];
-    };
+std::vector<std::pair<RoutedVariant, double>> Experts::ranked(Kind kind, const std::vector<RoutedVariant>& variants,
+                                                              const std::vector<ExpertWeights>& layers, const void* x,
+                                                              const Routing& routing) const {
+    std::vector<RoutedVariant> candidates;
+    std::ranges::copy_if(variants, std::back_inserter(candidates),
+                         [&](const RoutedVariant& one) { return one.most_rows == routing.panel_rows; });
     std::vector<Run> runs;
-    for (const auto& way : router_ways) {
-        runs.push_back([&](int index) { way.run(router_product(layer_at(index), x), true, stream); });
+    for (const auto& variant : candidates) {
+        runs.push_back([&](int index) {
+            launch(variant, routed(kind, layers[static_cast<std::size_t>(index)], x, routing), true, clock_->stream());
+        });
     }
-    const int best_router = fastest(*clock_, runs, count, seconds_of_a_way);
-    if (best_router < 0) throw Failure{"no way to multiply the router ran"};
-    router_ = router_ways[static_cast<std::size_t>(best_router)];
-
-    // Both products share their panels, so what is compared is the sum of the best of each.
-    const auto variants = routed_ways(shape_.weights, shape_.rows, std::gcd(shape_.hidden, shape_.width));
-    std::set<int> sizes;
-    for (const auto& variant : variants) sizes.insert(variant.most_rows);
-    double least = 0.0;
-    for (const int size : sizes) {
-        const Routing routing = routing_.of(0, size);
-        router_.run(router_product(layer_at(0), x), false, stream);
-        route(routing, scores_.at(), {stream, false});
-        RoutedVariant best[2] = {};
-        double sum = 0.0;
-        for (const Kind kind : {gate_up, down}) {
-            std::vector<RoutedVariant> candidates;
-            runs.clear();
-            for (const auto& variant : variants) {
-                if (variant.most_rows == size) candidates.push_back(variant);
-            }
-            for (const auto& variant : candidates) {
-                runs.push_back(
-                    [&](int index) { launch(variant, routed(kind, layer_at(index), x, routing), true, stream); });
-            }
-            std::vector<double> times;
-            const int found = fastest(*clock_, runs, count, seconds_of_a_way, &times);
-            if (found < 0) {
-                sum = 0.0;
-                break;
-            }
-            best[kind] = candidates[static_cast<std::size_t>(found)];
-            sum += times[static_cast<std::size_t>(found)];
-        }
-        if (sum > 0.0 && (least == 0.0 || sum < least)) {
-            least = sum;
-            panel_rows_ = size;
-            std::ranges::copy(best, ways_);
-        }
+    std::vector<double> times;
+    fastest(*clock_, runs, static_cast<int>(layers.size()), seconds_of_a_way, &times);
+    std::vector<std::pair<RoutedVariant, double>> found;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        if (times[i] > 0.0) found.emplace_back(candidates[i], times[i]);
     }
-    if (least == 0.0) throw Failure{"no way to multiply the experts ran"};
-    const std::string panels = " (panels of " + std::to_string(panel_rows_) + ")";
-    chosen_ = {"router: " + backend + ", " + router_.name,
-               "experts gate_up: own, " + std::string(ways_[gate_up].name) + panels,
-               "experts down: own, " + std::string(ways_[down].name) + panels};
+    std::ranges::sort(found, {}, &std::pair<RoutedVariant, double>::second);
+    if (found.size() > most_contenders) found.resize(most_contenders);
+    return found;
 }
 
-void Experts::run(const ExpertWeights& weights, int layer, const void* x, void* y, bool overlap) const {
+void Experts::choose(const std::string& backend, const std::vector<ExpertWeights>& layers, const void* x) {
+    const cudaStream_t stream = clock_->stream();
+    const auto router_ways = product_ways(backend, Format::bf16, false, shape_.rows, shape_.experts, shape_.hidden);
+    std::vector<Run> runs;
+    for (const auto& way : router_ways) {
+        runs.push_back(
+            [&](int index) { way.run(router_product(layers[static_cast<std::size_t>(index)], x), true, stream); });
+    }
+    const int best_router = fastest(*clock_, runs, static_cast<int>(layers.size()), seconds_of_a_way);
+    if (best_router < 0) throw Failure{"no way to multiply the router ran"};
+    router_ = router_ways[static_cast<std::size_t>(best_router)];
+    together_ = backend == "own" && shape_.rows <= most_routed_together;
+    router_name_ = together_ ? "own, with the choice" : backend + ", " + router_.name;
+
+    std::array<std::vector<RoutedVariant>, 2> variants;
+    std::set<int> sizes;
+    for (const Kind kind : {gate_up, down}) {
+        variants[kind] = routed_ways(shape_.weights, routed(kind, layers.front(), x, routing_.of(0, 1)), shape_.experts,
+                                     shape_.rows * shape_.chosen / shape_.experts, shape_.rows);
+        for (const auto& variant : variants[kind]) sizes.insert(variant.most_rows);
+    }
+    plans_.clear();
+    taken_ = 0;
+    for (const int size : sizes) {
+        const Routing routing = routing_.of(0, size);
+        router_.run(router_product(layers.front(), x), false, stream);
+        route(routing, scores_.at(), {stream, false});
+        const auto wide = ranked(gate_up, variants[gate_up], layers, x, routing);
+        const auto narrow = ranked(down, variants[down], layers, x, routing);
+        for (const auto& [first, first_time] : wide) {
+            for (const auto& [second, second_time] : narrow) {
+                plans_.push_back({size, {first, second}, first_time + second_time});
+            }
+        }
+    }
+    if (plans_.empty()) throw Failure{"no way to multiply the experts ran"};
+    std::ranges::sort(plans_, {}, &Plan::time);
+    if (plans_.size() > most_plans) plans_.resize(most_plans);
+}
+
+std::vector<std::string> Experts::chosen() const {
+    const Plan& plan = plans_[taken_];
+    const std::string panels = " (panels of " + std::to_string(plan.panel_rows) + ")";
+    return {"router: " + router_name_, "experts gate_up: own, " + std::string(plan.ways[gate_up].name) + panels,
+            "experts down: own, " + std::string(plan.ways[down].name) + panels};
+}
+
+void Experts::run(const ExpertWeights& weights, int layer, const void* x, bool overlap) const {
     const cudaStream_t stream = clock_->stream();
     const Launch launch_as{stream, overlap};
-    const Routing routing = routing_.of(layer, panel_rows_);
-    router_.run(router_product(weights, x), overlap, stream);
-    route(routing, scores_.at(), launch_as);
-    launch(ways_[gate_up], routed(gate_up, weights, x, routing), overlap, stream);
-    silu_product(activated_.at(), gate_up_.at(), shape_.rows * shape_.chosen, shape_.width, launch_as);
-    launch(ways_[down], routed(down, weights, x, routing), overlap, stream);
-    combine(y, results_.at(), routing, shape_.hidden, launch_as);
+    const Plan& plan = plans_[taken_];
+    const Routing routing = routing_.of(layer, plan.panel_rows);
+    if (together_) {
+        route(routing, router_product(weights, x), launch_as);
+    } else {
+        router_.run(router_product(weights, x), overlap, stream);
+        route(routing, scores_.at(), launch_as);
+    }
+    launch(plan.ways[gate_up], routed(gate_up, weights, x, routing), overlap, stream);
+    launch(plan.ways[down], routed(down, weights, x, routing), overlap, stream);
+}
+
+RowSums Experts::results() const {
+    const Routing routing = routing_.of(0, 1);
+    return {results_.at(), routing.places, routing.shares, routing.chosen};
 }
 
 std::vector<int> Experts::choices(int layer) const {

@@ -1,7 +1,9 @@
 // The FFN of a mixture of experts: router, choice, the experts' products on the rows that chose them, and their sum.
 #pragma once
 
+#include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "roofline/bench/cuda/memory.cuh"
@@ -34,29 +36,46 @@ class Experts {
   public:
     Experts(const ExpertShape& shape, const Clock& clock);
 
-    /// Chooses the fastest ways on these layers' weights. The router's product is the backend's; those of experts are
-    /// ours, whoever multiplies the rest: no library here takes its rows from the device.
+    /// Finds the ways that are fastest on these layers' weights, each product by itself, and takes the first. The
+    /// router's product is the backend's; those of experts are ours, whoever multiplies the rest: no library here takes
+    /// its rows from the device.
     void choose(const std::string& backend, const std::vector<ExpertWeights>& layers, const void* x);
-    /// y = the mixture's result, both [rows, hidden].
-    void run(const ExpertWeights& weights, int layer, const void* x, void* y, bool overlap) const;
+    /// What was found, the most promising first; which is fastest among its neighbours, a step finds out.
+    std::size_t plans() const { return plans_.size(); }
+    void take(std::size_t plan) { taken_ = plan; }
+    /// The experts' results of x [rows, hidden].
+    void run(const ExpertWeights& weights, int layer, const void* x, bool overlap) const;
+    /// What the last run made of each row: to be added up by whoever reads it.
+    RowSums results() const;
 
-    const std::vector<std::string>& chosen() const { return chosen_; }
+    /// The ways taken, in words.
+    std::vector<std::string> chosen() const;
     /// [row][chosen] experts of a layer, as the last run found them.
     std::vector<int> choices(int layer) const;
 
   private:
     enum Kind { gate_up, down };
+    /// Both products share their panels.
+    struct Plan {
+        int panel_rows = 0;
+        std::array<RoutedVariant, 2> ways = {};
+        double time = 0.0;  // of both, each by itself
+    };
+    std::vector<std::pair<RoutedVariant, double>> ranked(Kind kind, const std::vector<RoutedVariant>& variants,
+                                                         const std::vector<ExpertWeights>& layers, const void* x,
+                                                         const Routing& routing) const;
     Product router_product(const ExpertWeights& weights, const void* x) const;
     RoutedProduct routed(Kind kind, const ExpertWeights& weights, const void* x, const Routing& routing) const;
 
     ExpertShape shape_;
     const Clock* clock_;
     RoutingMemory routing_;
-    Memory scores_, gate_up_, activated_, results_;
+    Memory scores_, activated_, results_;
     ProductWay router_;
-    RoutedVariant ways_[2] = {};
-    int panel_rows_ = 0;
-    std::vector<std::string> chosen_;
+    bool together_ = false;  // router and choice are one kernel
+    std::string router_name_;
+    std::vector<Plan> plans_;
+    std::size_t taken_ = 0;
 };
 
 }  // namespace roofline::cuda::kernels

@@ -41,10 +41,12 @@ const roofline_cuda_kernel* load_foreign(const std::string& path) {
     // Without a slash the loader would look among the system's libraries.
     void* library = dlopen((path.find('/') == std::string::npos ? "./" + path : path).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) throw Failure{std::string("the kernel does not load: ") + dlerror()};
-    const auto entry = reinterpret_cast<const roofline_cuda_kernel* (*)()>(dlsym(library, "roofline_cuda_kernel_entry"));
+    const auto entry =
+        reinterpret_cast<const roofline_cuda_kernel* (*)()>(dlsym(library, "roofline_cuda_kernel_entry"));
     if (entry == nullptr) {
-        throw Failure{path + ": has no function roofline_cuda_kernel_entry (include/roofline_cuda_kernel.h says what it "
-                             "returns)"};
+        throw Failure{path +
+                      ": has no function roofline_cuda_kernel_entry (include/roofline_cuda_kernel.h says what it "
+                      "returns)"};
     }
     const roofline_cuda_kernel* kernel = entry();
     check(kernel, path);

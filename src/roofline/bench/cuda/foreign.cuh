@@ -1,5 +1,5 @@
-// Kernels of others, which speak include/roofline_cuda_kernel.h: a library is loaded once and stays, and its kernel is a
-// backend of the name that it gives itself.
+// Kernels of others, which speak include/roofline_cuda_kernel.h: a library is loaded once and stays, and its kernel is
+// a backend of the name that it gives itself.
 #pragma once
 
 #include <roofline_cuda_kernel.h>

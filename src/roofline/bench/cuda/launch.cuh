@@ -20,6 +20,14 @@ inline bool overlap_possible() {
     return possible;
 }
 
+inline int multiprocessors() {
+    int device = 0;
+    int count = 1;
+    must(cudaGetDevice(&device), "device");
+    must(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "device attribute");
+    return count;
+}
+
 /// `cluster`: neighbouring blocks, in x, that run at the same time.
 template <class... Arguments>
 void start_clusters(void (*kernel)(Arguments...), dim3 blocks, int cluster, int threads, std::size_t shared_bytes,

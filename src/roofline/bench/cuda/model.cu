@@ -1,6 +1,7 @@
 // Making the model, choosing its kernels, and launching a step of it.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "roofline/bench/cuda/model.cuh"
@@ -226,6 +227,17 @@ void Model::choose(const std::string& backend) {
     choose_attention(backend);
     if (!step_.prefill) {
         // Which is fastest alone need not be where others go before it and behind it.
+        if (experts_ != nullptr) {
+            std::vector<Run> runs;
+            for (std::size_t plan = 0; plan < experts_->plans(); ++plan) {
+                runs.push_back([&, plan](int) {
+                    experts_->take(plan);
+                    run(ffn_part, true);
+                });
+            }
+            const int best = fastest(*clock_, runs, 1, seconds_of_a_way);
+            experts_->take(static_cast<std::size_t>(std::max(best, 0)));
+        }
         for (const auto kind : kinds_) {
             if (kind == head) continue;
             std::vector<Run> runs;
@@ -243,6 +255,7 @@ void Model::choose(const std::string& backend) {
     for (const auto kind : kinds_) {
         of_products.push_back(std::string(names[kind]) + ": " + products_of + ", " + ways_[kind].name);
     }
+    if (experts_ != nullptr) std::ranges::copy(experts_->chosen(), std::back_inserter(of_products));
     chosen_.insert(chosen_.begin(), of_products.begin(), of_products.end());
 }
 
@@ -252,7 +265,6 @@ void Model::choose_experts(const std::string& backend) {
     // Rows that differ, so that they choose as a step's do.
     fill_random(normed_.at(), product_of({rows_, model_.hidden}), Format::bf16, 1.0f, 104, clock_->stream());
     experts_->choose(backend, layers, normed_.at());
-    chosen_.insert(chosen_.end(), experts_->chosen().begin(), experts_->chosen().end());
 }
 
 ExpertWeights Model::expert_weights(int index) const {
@@ -307,8 +319,7 @@ void Model::run(int parts, bool overlap) const {
             if (index == 0) {
                 norm(normed_.at(), residual_.at(), own.attention_norm.at(), rows_, model_.hidden, launch_as);
             } else {
-                add_norm(normed_.at(), residual_.at(), branch_.at(), own.attention_norm.at(), rows_, model_.hidden,
-                         launch_as);
+                add_and_norm(own.attention_norm, true, launch_as);
             }
             multiply(qkv, index, overlap);
             if (model_.bias) {
@@ -333,9 +344,9 @@ void Model::run(int parts, bool overlap) const {
             multiply(output, index, overlap);
         }
         if ((parts & ffn_part) != 0) {
-            add_norm(normed_.at(), residual_.at(), branch_.at(), own.ffn_norm.at(), rows_, model_.hidden, launch_as);
+            add_and_norm(own.ffn_norm, false, launch_as);
             if (experts_ != nullptr) {
-                experts_->run(expert_weights(index), index, normed_.at(), branch_.at(), overlap);
+                experts_->run(expert_weights(index), index, normed_.at(), overlap);
             } else {
                 multiply(gate_up, index, overlap);
                 silu_product(activated_.at(), gate_up_.at(), rows_, model_.ffn_width, launch_as);
@@ -344,18 +355,26 @@ void Model::run(int parts, bool overlap) const {
         }
     }
     if ((parts & other_part) != 0) {
-        const Memory* residual = &residual_;
-        const Memory* branch = &branch_;
         if (step_.tokens > 1) {
+            if (experts_ != nullptr) sum_rows(branch_.at(), experts_->results(), rows_, model_.hidden, launch_as);
             embed(last_residual_.at(), residual_.at(), last_rows_.at<int>(), step_.batch, model_.hidden, launch_as);
             embed(last_branch_.at(), branch_.at(), last_rows_.at<int>(), step_.batch, model_.hidden, launch_as);
-            residual = &last_residual_;
-            branch = &last_branch_;
+            add_norm(normed_.at(), last_residual_.at(), last_branch_.at(), final_norm_.at(), step_.batch, model_.hidden,
+                     launch_as);
+        } else {
+            add_and_norm(final_norm_, true, launch_as);
         }
-        add_norm(normed_.at(), residual->at(), branch->at(), final_norm_.at(), step_.batch, model_.hidden, launch_as);
         multiply(head, 0, overlap);
         largest(found_.at<int>(), logits_.at(), step_.batch, model_.vocabulary, scratch_.at<unsigned long long>(),
                 launch_as);
+    }
+}
+
+void Model::add_and_norm(const Memory& weight, bool after_ffn, const Launch& launch_as) const {
+    if (after_ffn && experts_ != nullptr) {
+        add_norm(normed_.at(), residual_.at(), experts_->results(), weight.at(), rows_, model_.hidden, launch_as);
+    } else {
+        add_norm(normed_.at(), residual_.at(), branch_.at(), weight.at(), rows_, model_.hidden, launch_as);
     }
 }
 

@@ -108,6 +108,8 @@ class Model {
     void choose_attention(const std::string& backend);
     void choose_experts(const std::string& backend);
     ExpertWeights expert_weights(int layer) const;
+    /// residual += what the layer before left; normed = its norm.
+    void add_and_norm(const Memory& weight, bool after_ffn, const Launch& launch) const;
     Layer make_layer(std::uint32_t seed) const;
 
     ModelShape model_;

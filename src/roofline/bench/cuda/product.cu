@@ -36,14 +36,6 @@ const std::vector<RoutedVariant>& all_routed(Format weights) {
     return fp8_routed();
 }
 
-int multiprocessors() {
-    int device = 0;
-    int count = 1;
-    must(cudaGetDevice(&device), "device");
-    must(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "device attribute");
-    return count;
-}
-
 template <class Work>
 std::vector<Variant<Work>> usable(const std::vector<Variant<Work>>& all) {
     std::vector<Variant<Work>> some;

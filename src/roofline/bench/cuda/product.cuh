@@ -30,9 +30,11 @@ struct Product {
 /// have a row, and the rest as above.
 struct RoutedProduct : Product {
     const Panel* panels = nullptr;
-    const int* panel_count = nullptr;
-    const int* rows = nullptr;  // of x, by places; null: places are its rows
+    const int* panel_count = nullptr;  // null: there are `most_panels`
+    const int* rows = nullptr;         // of x, by places; null: places are its rows
     int most_panels = 0;
+    bool settled = false;  // panels were known before the kernel before this one began
+    bool gated = false;    // the first half of the rows of weights are gates, y = silu(gate) up is n / 2 wide
 };
 
 template <class Work>
@@ -44,7 +46,7 @@ struct Variant {
     void (*kernel)(Work);
     int shared_bytes = 0;
     int resident = 0;  // blocks a multiprocessor that stay for the whole product; 0: a block for each tile of rows
-    bool (*takes)(const Product&) = nullptr;  // whether it can do a shape; null: any
+    bool (*takes)(const Work&) = nullptr;  // whether it can do a shape; null: any
 };
 using ProductVariant = Variant<Product>;
 using RoutedVariant = Variant<RoutedProduct>;

@@ -1,6 +1,7 @@
 // Products with bf16 weights: the variants that are tried (columns of 8 activations, warps, tiles of 16 rows, loads in
 // flight, next loads issued ahead).
 #include "roofline/bench/cuda/product_bulk.cuh"
+#include "roofline/bench/cuda/product_experts.cuh"
 #include "roofline/bench/cuda/product_kernel.cuh"
 
 namespace roofline::cuda::kernels {
@@ -28,6 +29,11 @@ const std::vector<ProductVariant>& bf16_products() {
 
 const std::vector<RoutedVariant>& bf16_routed() {
     static const std::vector<RoutedVariant> variants = {
+        expert_variant<Bf16Columns, 1, 8, 512>("a tile a warp, 8 warps, 512 B"),
+        expert_variant<Bf16Columns, 1, 6, 1024>("a tile a warp, 6 warps, 1024 B"),
+        expert_variant<Bf16Columns, 8, 8, 512>("a tile a warp, 8 warps, 512 B"),
+        expert_variant<Bf16Columns, 8, 12, 512>("a tile a warp, 12 warps, 512 B"),
+        expert_variant<Bf16Columns, 8, 5, 1024>("a tile a warp, 5 warps, 1024 B"),
         product_variant<Bf16, 1, 8, 1, 4, false, RoutedProduct>("8 warps, 1 tiles, 4 loads"),
         product_variant<Bf16, 1, 4, 1, 4, true, RoutedProduct>("4 warps, 1 tiles, 4 loads, ahead"),
         product_variant<Bf16, 1, 4, 2, 4, false, RoutedProduct>("4 warps, 2 tiles, 4 loads"),

@@ -49,8 +49,10 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Work work
         barriers_ready();
     }
     __syncthreads();
+    if constexpr (is_routed<Work>) {
+        if (!work.settled) wait_for_previous();  // which weights are asked for, it has found out
+    }
     let_next_start();
-    if constexpr (is_routed<Work>) wait_for_previous();  // which weights are asked for, it has found out
     const int all = turns(work, tiles);
     const auto tile_of = [&](int turn) { return is_routed<Work> ? turn % tiles : turn; };
 
@@ -69,7 +71,7 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Work work
                 const int bytes = min(Segment, row_bytes - segment * Segment);
                 if constexpr (Weights::grouped) {  // scales, into the L2 by the time they are asked for
                     for (int i = lane; i < Shape::rows; i += 32) {
-                        const int row = min(tile * Shape::rows + i, product.n - 1);
+                        const int row = weight_row(product, tile * Shape::rows + i);
                         asm volatile("prefetch.global.L2 [%0];" ::"l"(
                             static_cast<const __nv_bfloat16*>(product.scales) +
                             static_cast<std::size_t>(row) * static_cast<std::size_t>(chunks) +
@@ -83,7 +85,7 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Work work
                     for (int i = 0; i < Shape::rows; ++i) {
                         bulk_copy_once(ring + static_cast<std::uint32_t>((stage * Shape::rows + i) * Shape::pitch),
                                        static_cast<const std::uint8_t*>(product.weights) +
-                                           static_cast<std::size_t>(min(tile * Shape::rows + i, product.n - 1)) *
+                                           static_cast<std::size_t>(weight_row(product, tile * Shape::rows + i)) *
                                                static_cast<std::size_t>(row_bytes) +
                                            segment * Segment,
                                        static_cast<std::uint32_t>(bytes), full + stage * 8, policy);
@@ -96,7 +98,7 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Work work
         return;
     }
 
-    if constexpr (!is_routed<Work>) wait_for_previous();
+    wait_for_previous();
     const int quad = lane / 4;
     const int corner = lane % 4;
     const std::size_t x_row = static_cast<std::size_t>(work.k) * x_bytes;
@@ -133,7 +135,7 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Work work
                 if constexpr (Weights::grouped) {
 #pragma unroll
                     for (int j = 0; j < 2 * Tiles; ++j) {
-                        const int row = min(first_row + 8 * j + quad, product.n - 1);
+                        const int row = weight_row(product, first_row + 8 * j + quad);
                         scales[i][j / 2][j % 2] =
                             chunk < chunks
                                 ? __bfloat162float(static_cast<const __nv_bfloat16*>(
@@ -206,23 +208,15 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Work work
             }
         }
         asm volatile("bar.sync 1, %0;" ::"n"(Warps * 32) : "memory");
-        const int outputs = min(product.m, 8 * Columns) * Shape::rows;
-        for (int i = static_cast<int>(threadIdx.x); i < outputs; i += Warps * 32) {
-            const int row = first_row + i % Shape::rows;
-            const int activation = i / Shape::rows;
-            if (row >= product.n) continue;
+        write_tile<Shape::rows>(product, first_row, 8 * Columns, Warps * 32, [&](int activation, int row) {
             float sum = 0.0f;
 #pragma unroll
-            for (int j = 0; j < Warps; ++j) {
-                sum += mine[(j * 8 * Columns + activation) * Shape::part_pitch + i % Shape::rows];
-            }
+            for (int j = 0; j < Warps; ++j) sum += mine[(j * 8 * Columns + activation) * Shape::part_pitch + row];
             if constexpr (!Weights::grouped && Weights::values > 8) {
-                sum *= static_cast<const float*>(product.scales)[row];
+                sum *= static_cast<const float*>(product.scales)[weight_row(product, first_row + row)];
             }
-            static_cast<__nv_bfloat16*>(
-                product.y)[static_cast<std::size_t>(activation) * static_cast<std::size_t>(product.n) +
-                           static_cast<std::size_t>(row)] = __float2bfloat16_rn(sum);
-        }
+            return sum;
+        });
     }
 #endif
 }

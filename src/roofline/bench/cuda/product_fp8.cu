@@ -3,6 +3,7 @@
 // segments on their way before the activations, for one row alone, pieces of a row).
 #include "roofline/bench/cuda/product_bulk.cuh"
 #include "roofline/bench/cuda/product_digits.cuh"
+#include "roofline/bench/cuda/product_experts.cuh"
 #include "roofline/bench/cuda/product_kernel.cuh"
 
 namespace roofline::cuda::kernels {
@@ -44,6 +45,10 @@ const std::vector<ProductVariant>& fp8_products() {
 
 const std::vector<RoutedVariant>& fp8_routed() {
     static const std::vector<RoutedVariant> variants = {
+        expert_variant<Fp8Halves, 1, 8, 512>("a tile a warp, 8 warps, 512 B"),
+        expert_variant<Fp8Halves, 1, 12, 512>("a tile a warp, 12 warps, 512 B"),
+        expert_variant<Fp8Halves, 8, 8, 512>("a tile a warp, 8 warps, 512 B"),
+        expert_variant<Fp8Halves, 1, 4, 1024>("a tile a warp, 4 warps, 1024 B"),
         product_variant<Fp8, 1, 8, 1, 2, true, RoutedProduct>("8 warps, 1 tiles, 2 loads, ahead"),
         product_variant<Fp8, 1, 4, 1, 2, true, RoutedProduct>("4 warps, 1 tiles, 2 loads, ahead"),
         product_variant<Fp8, 1, 4, 2, 2, false, RoutedProduct>("4 warps, 2 tiles, 2 loads"),

@@ -24,8 +24,8 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Work work) {
     const int tiles = (work.n + 16 * Tiles - 1) / (16 * Tiles);
     const int turn = static_cast<int>(blockIdx.x);
     if constexpr (is_routed<Work>) {
+        if (!work.settled) wait_for_previous();
         let_next_start();
-        wait_for_previous();
         if (turn >= turns(work, tiles)) return;
     }
     const auto product = at_turn(work, turn, tiles, chunks * 64, Weights::grouped ? chunks * 2 : 4);
@@ -37,7 +37,7 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Work work) {
     for (int tile = 0; tile < Tiles; ++tile) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const int row = min(first_row + 16 * tile + 8 * half + quad, product.n - 1);
+            const int row = weight_row(product, first_row + 16 * tile + 8 * half + quad);
             rows[tile][half] = static_cast<const std::uint8_t*>(product.weights) +
                                static_cast<std::size_t>(row) * static_cast<std::size_t>(chunks) * 64 + corner * 16;
         }
@@ -56,7 +56,7 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Work work) {
                                             ? read_once(rows[tile][half] + static_cast<std::size_t>(chunk) * 64)
                                             : uint4{0, 0, 0, 0};
                     if constexpr (Weights::grouped) {
-                        const int row = min(first_row + 16 * tile + 8 * half + quad, product.n - 1);
+                        const int row = weight_row(product, first_row + 16 * tile + 8 * half + quad);
                         scales[i][tile][half] = static_cast<const __nv_bfloat16*>(
                             product.scales)[static_cast<std::size_t>(row) * static_cast<std::size_t>(chunks) +
                                             static_cast<std::size_t>(min(chunk, chunks - 1))];
@@ -70,7 +70,9 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Work work) {
     uint4 present[Loads][Tiles][2];
     Scales present_scales;
     load(present, present_scales, warp);
-    if constexpr (!is_routed<Work>) {
+    if constexpr (is_routed<Work>) {
+        if (work.settled) wait_for_previous();
+    } else {
         let_next_start();
         wait_for_previous();
     }
@@ -171,19 +173,16 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Work work) {
         }
     }
     __syncthreads();
-    const int outputs = min(product.m, 8 * Columns) * block_rows;
-    for (int i = static_cast<int>(threadIdx.x); i < outputs; i += Warps * 32) {
-        const int row = first_row + i % block_rows;
-        const int activation = i / block_rows;
-        if (row >= product.n) continue;
+    write_tile<block_rows>(product, first_row, 8 * Columns, Warps * 32, [&](int activation, int row) {
         float sum = 0.0f;
 #pragma unroll
-        for (int j = 0; j < Warps; ++j) sum += parts[j][activation][i % block_rows];
-        if constexpr (!Weights::grouped && Weights::values > 8) sum *= static_cast<const float*>(product.scales)[row];
-        static_cast<__nv_bfloat16*>(
-            product.y)[static_cast<std::size_t>(activation) * static_cast<std::size_t>(product.n) +
-                       static_cast<std::size_t>(row)] = __float2bfloat16_rn(sum);
-    }
+        for (int j = 0; j < Warps; ++j) sum += parts[j][activation][row];
+        if constexpr (!Weights::grouped && Weights::values > 8) {
+            sum *= static_cast<const float*>(product.scales)[weight_row(product, first_row + row)];
+        }
+        return sum;
+    });
+    after_tile(work);
 }
 
 template <class Weights, int Columns, int Warps, int Tiles, int Loads, bool Ahead, class Work = Product>

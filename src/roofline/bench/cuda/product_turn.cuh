@@ -2,6 +2,7 @@
 // them. Kernels are written once for both; of a plain product nothing is left of this when it is compiled.
 #pragma once
 
+#include <cuda_bf16.h>
 #include <type_traits>
 
 #include "roofline/bench/cuda/product.cuh"
@@ -11,12 +12,46 @@ namespace roofline::cuda::kernels {
 template <class Work>
 constexpr bool is_routed = std::is_same_v<Work, RoutedProduct>;
 
-/// Turns there are: tiles, for each panel. Panels are known when the kernel before has ended.
+__device__ inline bool is_gated(const Product&) {
+    return false;
+}
+__device__ inline bool is_gated(const RoutedProduct& product) {
+    return product.gated;
+}
+
+__device__ inline int width_of_y(const Product& product) {
+    return product.n;
+}
+__device__ inline int width_of_y(const RoutedProduct& product) {
+    return product.gated ? product.n / 2 : product.n;
+}
+
+/// The row of weights that is a tiles' row of this number. Eight gates stand before the eight rows that they gate, so
+/// that both are in one tile.
+__device__ inline int weight_row(const Product& product, int row) {
+    return min(row, product.n - 1);
+}
+__device__ inline int weight_row(const RoutedProduct& product, int row) {
+    row = min(row, product.n - 1);
+    return product.gated ? row / 16 * 8 + row % 8 + row / 8 % 2 * (product.n / 2) : row;
+}
+
+__device__ inline float gated(float gate, float up) {
+    return up * gate / (1.0f + __expf(-gate));
+}
+
+/// Turns there are: tiles, for each panel. Panels are known when the kernel before has ended, or earlier where they are
+/// settled: so a kernel that waits for its panels lets the next start after that.
 __device__ inline int turns(const Product&, int tiles) {
     return tiles;
 }
 __device__ inline int turns(const RoutedProduct& product, int tiles) {
-    return tiles * *product.panel_count;
+    return tiles * (product.panel_count != nullptr ? *product.panel_count : product.most_panels);
+}
+
+__device__ inline Panel panel_of(const RoutedProduct& product, int number) {
+    const int4 raw = __ldg(reinterpret_cast<const int4*>(product.panels) + number);
+    return {raw.x, raw.y, raw.z};
 }
 
 /// The product that a turn is a tile of, by its number.
@@ -26,14 +61,13 @@ __device__ inline Product at_turn(const Product& product, int, int, int, int) {
 /// `row_bytes` of a row of weights, `scale_bytes` of its scales.
 __device__ inline RoutedProduct at_turn(const RoutedProduct& product, int turn, int tiles, int row_bytes,
                                         int scale_bytes) {
-    const int4 raw = __ldg(reinterpret_cast<const int4*>(product.panels) + turn / tiles);
-    const Panel panel{raw.x, raw.y, raw.z};
+    const Panel panel = panel_of(product, turn / tiles);
     const std::size_t row = static_cast<std::size_t>(panel.expert) * static_cast<std::size_t>(product.n);
     const auto first = static_cast<std::size_t>(panel.first);
     RoutedProduct own = product;
     own.weights = static_cast<const std::uint8_t*>(product.weights) + row * static_cast<std::size_t>(row_bytes);
     own.scales = static_cast<const std::uint8_t*>(product.scales) + row * static_cast<std::size_t>(scale_bytes);
-    own.y = static_cast<std::uint8_t*>(product.y) + first * static_cast<std::size_t>(product.n) * 2;
+    own.y = static_cast<std::uint8_t*>(product.y) + first * static_cast<std::size_t>(width_of_y(product)) * 2;
     own.m = panel.rows;
     if (product.rows != nullptr) {
         own.rows = product.rows + first;
@@ -49,6 +83,29 @@ __device__ inline int row_of_x(const Product&, int activation) {
 }
 __device__ inline int row_of_x(const RoutedProduct& product, int activation) {
     return product.rows != nullptr ? __ldg(product.rows + activation) : activation;
+}
+
+/// What a block does when it has written its tile: of a product that is part of something larger.
+__device__ inline void after_tile(const Product&) {}
+
+/// Writes the results of a tile of `Rows` rows of weights, by `sum_of(activation, row of the tile)`.
+template <int Rows, class Work, class SumOf>
+__device__ void write_tile(const Work& product, int first_row, int most, int threads, const SumOf& sum_of) {
+    auto* y = static_cast<__nv_bfloat16*>(product.y);
+    const auto width = static_cast<std::size_t>(width_of_y(product));
+    const int rows = is_gated(product) ? Rows / 2 : Rows;
+    const int first = is_gated(product) ? first_row / 2 : first_row;
+    const int outputs = min(product.m, most) * rows;
+    for (int i = static_cast<int>(threadIdx.x); i < outputs; i += threads) {
+        const int within = i % rows;
+        const int activation = i / rows;
+        if (first + within >= static_cast<int>(width)) continue;
+        const int gate = within / 8 * 16 + within % 8;
+        const float sum = is_gated(product) ? gated(sum_of(activation, gate), sum_of(activation, gate + 8))
+                                            : sum_of(activation, within);
+        y[static_cast<std::size_t>(activation) * width + static_cast<std::size_t>(first + within)] =
+            __float2bfloat16_rn(sum);
+    }
 }
 
 }  // namespace roofline::cuda::kernels

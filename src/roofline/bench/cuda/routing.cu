@@ -1,9 +1,9 @@
 // The kernels of routing.cuh.
-#include <cuda_bf16.h>
+#include <algorithm>
 
-#include "roofline/bench/cuda/eights.cuh"
 #include "roofline/bench/cuda/fragments.cuh"
 #include "roofline/bench/cuda/launch.cuh"
+#include "roofline/bench/cuda/product_kernel.cuh"
 #include "roofline/bench/cuda/routing.cuh"
 
 namespace roofline::cuda::kernels {
@@ -65,128 +65,159 @@ __device__ void divide(const Routing& routing, const CountOf& count_of, int* beg
     }
 }
 
-/// A warp chooses for a row. Where one block has all rows it counts in shared memory; else blocks count in the L2, and
-/// the last one to come divides.
-__global__ __launch_bounds__(route_warps * 32) void route_kernel(Routing routing, const std::uint16_t* scores) {
-    __shared__ int own_counts[most_experts];
-    __shared__ int own_choices[route_warps * most_chosen];
-    __shared__ int own_order[route_warps * most_chosen];
+/// A warp chooses for a row: the expert of the lane's number among the chosen, and its share.
+struct Choice {
+    int expert;
+    float share;
+};
+
+__device__ Choice choose_for(const Routing& routing, const std::uint16_t* scores, int row) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    std::uint32_t keys[lane_experts];
+#pragma unroll
+    for (int i = 0; i < lane_experts; ++i) {
+        const int expert = lane + 32 * i;
+        const auto* at = scores + static_cast<std::size_t>(row) * static_cast<std::size_t>(routing.experts) + expert;
+        keys[i] = expert < routing.experts ? key_of(__ldcg(at), expert) : 0;
+    }
+    std::uint32_t mine = 0;
+    for (int i = 0; i < routing.chosen; ++i) {
+        std::uint32_t best = 0;
+#pragma unroll
+        for (int j = 0; j < lane_experts; ++j) best = max(best, keys[j]);
+        best = __reduce_max_sync(~0u, best);
+#pragma unroll
+        for (int j = 0; j < lane_experts; ++j) {
+            if (keys[j] == best) keys[j] = 0;
+        }
+        if (lane == i) mine = best;
+    }
+    const float highest = score_of(__shfl_sync(~0u, mine, 0));
+    const float share = lane < routing.chosen ? __expf(score_of(mine) - highest) : 0.0f;
+    float total = share;
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) total += __shfl_xor_sync(~0u, total, offset);
+    return {expert_of(mine), share / total};
+}
+
+/// All of it by one block of `Warps` warps.
+template <int Warps, int Rows>
+__device__ void route_alone(const Routing& routing, const std::uint16_t* scores) {
+    __shared__ int counts[most_experts];
     __shared__ int begins[most_experts];
-    __shared__ bool last;
-    const bool alone = gridDim.x == 1;
+    __shared__ int choices[Rows * most_chosen];
+    __shared__ int order[Rows * most_chosen];
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int row = static_cast<int>(blockIdx.x) * route_warps + warp;
-    for (int i = static_cast<int>(threadIdx.x); i < routing.experts; i += route_warps * 32) own_counts[i] = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < routing.experts; i += Warps * 32) counts[i] = 0;
     __syncthreads();
-    let_next_start();
-    wait_for_previous();
-
-    if (row < routing.rows) {
-        std::uint32_t keys[lane_experts];
-#pragma unroll
-        for (int i = 0; i < lane_experts; ++i) {
-            const int expert = lane + 32 * i;
-            keys[i] = expert < routing.experts
-                          ? key_of(scores[static_cast<std::size_t>(row) * static_cast<std::size_t>(routing.experts) +
-                                          static_cast<std::size_t>(expert)],
-                                   expert)
-                          : 0;
-        }
-        std::uint32_t mine = 0;  // of the choices: the one of the lane's number
-        for (int i = 0; i < routing.chosen; ++i) {
-            std::uint32_t best = 0;
-#pragma unroll
-            for (int j = 0; j < lane_experts; ++j) best = max(best, keys[j]);
-            best = __reduce_max_sync(~0u, best);
-#pragma unroll
-            for (int j = 0; j < lane_experts; ++j) {
-                if (keys[j] == best) keys[j] = 0;
-            }
-            if (lane == i) mine = best;
-        }
-        const float highest = score_of(__shfl_sync(~0u, mine, 0));
-        float share = lane < routing.chosen ? __expf(score_of(mine) - highest) : 0.0f;
-        float total = share;
-#pragma unroll
-        for (int offset = 16; offset > 0; offset /= 2) total += __shfl_xor_sync(~0u, total, offset);
-        share /= total;
+    for (int row = warp; row < routing.rows; row += Warps) {
+        const Choice choice = choose_for(routing, scores, row);
         if (lane < routing.chosen) {
-            const int expert = expert_of(mine);
             const int at = row * routing.chosen + lane;
-            const int order = atomicAdd((alone ? own_counts : routing.counters) + expert, 1);
-            routing.choices[at] = expert;
-            routing.shares[at] = share;
-            if (alone) {
-                own_choices[at] = expert;
-                own_order[at] = order;
-            } else {
-                routing.places[at] = order;
-            }
+            routing.choices[at] = choices[at] = choice.expert;
+            routing.shares[at] = choice.share;
+            order[at] = atomicAdd(counts + choice.expert, 1);
         }
-    }
-    if (alone) {
-        __syncthreads();
-    } else {
-        __threadfence();
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            last = atomicAdd(routing.counters + routing.experts, 1) == static_cast<int>(gridDim.x) - 1;
-        }
-        __syncthreads();
-        if (!last) return;
-        __threadfence();
-    }
-    if (warp == 0) {
-        divide(routing, [&](int i) { return alone ? own_counts[i] : __ldcg(routing.counters + i); }, begins);
     }
     __syncthreads();
-    const int places = routing.rows * routing.chosen;
-    for (int at = static_cast<int>(threadIdx.x); at < places; at += route_warps * 32) {
-        const int expert = alone ? own_choices[at] : __ldcg(routing.choices + at);
-        const int place = begins[expert] + (alone ? own_order[at] : __ldcg(routing.places + at));
+    if (warp == 0) divide(routing, [&](int i) { return counts[i]; }, begins);
+    __syncthreads();
+    for (int at = static_cast<int>(threadIdx.x); at < routing.rows * routing.chosen; at += Warps * 32) {
+        const int place = begins[choices[at]] + order[at];
         routing.places[at] = place;
         routing.rows_at[place] = at / routing.chosen;
     }
-    if (!alone) {
-        for (int i = static_cast<int>(threadIdx.x); i <= routing.experts; i += route_warps * 32) {
-            routing.counters[i] = 0;
+}
+
+/// Whether the block is the last of its kernel to come here; what the others wrote before is then visible. All threads
+/// come. `ticket` is zero between kernels.
+__device__ bool last_to_come(int* ticket) {
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(ticket, 1) == static_cast<int>(gridDim.x) - 1;
+        if (last) *ticket = 0;
+    }
+    __syncthreads();
+    __threadfence();
+    return last;
+}
+
+__global__ __launch_bounds__(route_warps * 32) void route_few_kernel(Routing routing, const std::uint16_t* scores) {
+    let_next_start();
+    wait_for_previous();
+    route_alone<route_warps, route_warps>(routing, scores);
+}
+
+/// A warp takes a row; blocks count in the L2, and the last one to come divides.
+__global__ __launch_bounds__(route_warps * 32) void route_many_kernel(Routing routing, const std::uint16_t* scores) {
+    __shared__ int begins[most_experts];
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int row = static_cast<int>(blockIdx.x) * route_warps + warp;
+    let_next_start();
+    wait_for_previous();
+    if (row < routing.rows) {
+        const Choice choice = choose_for(routing, scores, row);
+        if (lane < routing.chosen) {
+            const int at = row * routing.chosen + lane;
+            routing.choices[at] = choice.expert;
+            routing.shares[at] = choice.share;
+            routing.places[at] = atomicAdd(routing.counters + choice.expert, 1);  // for now the order
         }
+    }
+    if (!last_to_come(routing.counters + routing.experts)) return;
+    if (warp == 0) divide(routing, [&](int i) { return __ldcg(routing.counters + i); }, begins);
+    __syncthreads();
+    for (int at = static_cast<int>(threadIdx.x); at < routing.rows * routing.chosen; at += route_warps * 32) {
+        const int place = begins[__ldcg(routing.choices + at)] + __ldcg(routing.places + at);
+        routing.places[at] = place;
+        routing.rows_at[place] = at / routing.chosen;
+    }
+    for (int i = static_cast<int>(threadIdx.x); i < routing.experts; i += route_warps * 32) routing.counters[i] = 0;
+}
+
+/// A router's product with what follows it.
+struct RouterProduct : Product {
+    Routing routing;
+};
+
+constexpr int router_warps = 8;
+
+__device__ void after_tile(const RouterProduct& router) {
+    if (last_to_come(router.routing.counters + router.routing.experts)) {
+        route_alone<router_warps, most_routed_together>(router.routing, static_cast<const std::uint16_t*>(router.y));
     }
 }
 
-__global__ void combine_kernel(void* to, const void* results, const int* places, const float* shares, int chosen,
-                               int pieces, std::size_t total) {
-    let_next_start();
-    wait_for_previous();
-    const std::size_t index = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (index >= total) return;
-    const std::size_t row = index / pieces;
-    Eight sum = {};
-    for (int i = 0; i < chosen; ++i) {
-        const std::size_t at = row * chosen + i;
-        const Eight part = read(results, static_cast<std::size_t>(places[at]) * pieces + index % pieces);
-        const float share = shares[at];
-#pragma unroll
-        for (int j = 0; j < 8; ++j) sum.v[j] += share * part.v[j];
-    }
-    write(to, index, sum);
+const std::vector<Variant<RouterProduct>>& router_products() {
+    static const std::vector<Variant<RouterProduct>> variants = {
+        product_variant<Bf16, 1, router_warps, 1, 4, true, RouterProduct>("8 warps, 1 tiles, 4 loads, ahead"),
+        product_variant<Bf16, 2, router_warps, 1, 4, false, RouterProduct>("8 warps, 1 tiles, 4 loads"),
+        product_variant<Bf16, 4, router_warps, 1, 4, false, RouterProduct>("8 warps, 1 tiles, 4 loads"),
+    };
+    return variants;
 }
 
 }  // namespace
 
 void route(const Routing& routing, const void* scores, Launch launch) {
     const int blocks = (routing.rows + route_warps - 1) / route_warps;
-    start(&route_kernel, dim3(static_cast<unsigned>(blocks)), route_warps * 32, 0, launch.overlap, launch.stream,
-          routing, static_cast<const std::uint16_t*>(scores));
+    start(blocks == 1 ? &route_few_kernel : &route_many_kernel, dim3(static_cast<unsigned>(blocks)), route_warps * 32,
+          0, launch.overlap, launch.stream, routing, static_cast<const std::uint16_t*>(scores));
 }
 
-void combine(void* to, const void* results, const Routing& routing, int width, Launch launch) {
-    constexpr int threads = 256;
-    const std::size_t total = product_of({routing.rows, width / 8});
-    start(&combine_kernel, dim3(static_cast<unsigned>((total + threads - 1) / threads)), threads, 0, launch.overlap,
-          launch.stream, to, results, static_cast<const int*>(routing.places),
-          static_cast<const float*>(routing.shares), routing.chosen, width / 8, total);
+void route(const Routing& routing, const Product& router, Launch launch) {
+    const auto& variants = router_products();
+    const auto found = std::ranges::find_if(variants, [&](const auto& one) { return one.most_rows >= router.m; });
+    if (found == variants.end()) throw Failure{"too many rows to route together"};
+    RouterProduct work;
+    static_cast<Product&>(work) = router;
+    work.routing = routing;
+    const int blocks = (router.n + found->block_rows - 1) / found->block_rows;
+    start(found->kernel, dim3(static_cast<unsigned>(blocks)), found->threads, 0, launch.overlap, launch.stream, work);
 }
 
 RoutingMemory::RoutingMemory(int rows, int experts, int chosen, int layers, cudaStream_t stream) {
@@ -206,6 +237,8 @@ RoutingMemory::RoutingMemory(int rows, int experts, int chosen, int layers, cuda
     panels_ = Memory(places * sizeof(Panel));
     counters_ = Memory(static_cast<std::size_t>(experts + 2) * sizeof(int));
     must(cudaMemsetAsync(counters_.at(), 0, counters_.bytes(), stream), "counters");
+    must(cudaMemsetAsync(places_.at(), 0, places_.bytes(), stream),
+         "places");  // read before any row has one, in trials
 }
 
 Routing RoutingMemory::of(int layer, int panel_rows) const {

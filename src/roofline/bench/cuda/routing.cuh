@@ -1,11 +1,10 @@
 // Which rows of a step go to which experts of a mixture, found on the device, and what becomes of the experts' results.
 #pragma once
 
-#include <cstdint>
-
 #include "roofline/bench/cuda/elementwise.cuh"
 #include "roofline/bench/cuda/memory.cuh"
 #include "roofline/bench/cuda/panels.hpp"
+#include "roofline/bench/cuda/product.cuh"
 
 namespace roofline::cuda::kernels {
 
@@ -32,9 +31,9 @@ struct Routing {
 /// 16 rows chosen bytes.
 void route(const Routing& routing, const void* scores, Launch launch);
 
-/// to[row] = the sum of a row's results by its experts, each with its share, of [place, width].
-/// 2 rows chosen width FLOP; 2 rows (chosen + 1) width bytes.
-void combine(void* to, const void* results, const Routing& routing, int width, Launch launch);
+/// The router's product, and `route` by the block that is done last: one launch less, for up to so many rows.
+constexpr int most_routed_together = 32;
+void route(const Routing& routing, const Product& router, Launch launch);
 
 /// Memory for a routing of so many rows; choices of several layers, so that they can be looked at afterwards.
 class RoutingMemory {

@@ -34,7 +34,7 @@ void print_result(const json& result, bool tried) {
     }
 }
 
-void print_step(const json& one) {
+void print_step(const json& one, bool tried) {
     const std::string backend = one.value("backend", "");
     if (one.contains("problem")) {
         std::printf("    %-9s %s\n", backend.c_str(), one.value("problem", "").c_str());
@@ -49,6 +49,9 @@ void print_step(const json& one) {
         1e3 * one.value("other_s", 0.0), one.value("tokens_per_s", 0.0), one.value("kernels", 0),
         1e-12 * one.value("bytes", 0.0) / time, one.value("layers_distinct", 0),
         one.value("check", json::object()).dump().c_str());
+    if (!tried) return;
+    for (const json& way : one.value("ways", json::array()))
+        std::printf("        %s\n", way.get<std::string>().c_str());
 }
 
 }  // namespace
@@ -76,7 +79,7 @@ int main(int count, char** arguments) {
             std::printf("step %s batch %d tokens %d context %d %s\n", request.value("stage", "").c_str(),
                         request.value("batch", 0), request.value("tokens", 1), request.value("context", 0),
                         request.value("weight_dtype", "").c_str());
-            for (const json& one : answer.value("results", json::array())) print_step(one);
+            for (const json& one : answer.value("results", json::array())) print_step(one, tried);
         } else {
             for (const json& one : answer.value("results", json::array())) print_result(one, tried);
         }

@@ -195,7 +195,10 @@ Outcome run(const Clock& clock, const ProductTask& task, const std::string& back
     std::vector<Panels> panels;  // of all sizes that our variants take
     std::vector<RoutedVariant> routed;
     if (task.experts > 1) {
-        routed = routed_ways(task.weights, (task.m + task.experts - 1) / task.experts, task.k);
+        const int each = (task.m + task.experts - 1) / task.experts;
+        RoutedProduct shape;
+        static_cast<Product&>(shape) = operands.first;
+        routed = routed_ways(task.weights, shape, task.experts, each, each);
         for (const auto& variant : routed) {
             const auto found = std::ranges::find(panels, variant.most_rows, &Panels::size);
             if (found == panels.end()) panels.emplace_back(task, variant.most_rows);

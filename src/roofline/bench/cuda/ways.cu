@@ -1,5 +1,6 @@
 // Our variants cut into slices of 64 rows, and the library's algorithms, under one roof.
 #include <algorithm>
+#include <limits>
 
 #include "roofline/bench/cuda/cublaslt.cuh"
 #include "roofline/bench/cuda/ways.cuh"
@@ -51,15 +52,20 @@ std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, in
 
 }  // namespace
 
-std::vector<RoutedVariant> routed_ways(Format weights, int rows, int k) {
-    need_granule(weights, k);
+std::vector<RoutedVariant> routed_ways(Format weights, RoutedProduct shape, int experts, int mean, int most) {
+    need_granule(weights, shape.k);
     auto all = routed_variants(weights);
-    // A panel of twice the rows that there are would only be emptier.
-    int enough = most_rows;
+    int largest = 0;
+    int enough = std::numeric_limits<int>::max();
     for (const auto& variant : all) {
-        if (variant.most_rows >= rows) enough = std::min(enough, variant.most_rows);
+        largest = std::max(largest, variant.most_rows);
+        if (variant.most_rows >= std::max(most, 8)) enough = std::min(enough, variant.most_rows);
     }
-    std::erase_if(all, [&](const RoutedVariant& variant) { return variant.most_rows > enough; });
+    std::erase_if(all, [&](const RoutedVariant& variant) {
+        shape.most_panels = most_panels(shape.m, experts, variant.most_rows);
+        return variant.most_rows > enough || 4 * variant.most_rows < std::min(mean, largest) ||
+               (variant.takes != nullptr && !variant.takes(shape));
+    });
     return all;
 }
 

@@ -1,0 +1,386 @@
+// The routed product of product.cuh for few rows an expert, on Hopper. Activations
+// are brought to the weights as in product_digits.cuh; but an expert's rows of weights are short and each expert meets
+// other activations, so a block works otherwise:
+// - it takes tiles of 16 rows that lie together, so that they are of two or three panels at most, whose activations it
+//   puts into their form once, while the first weights are on their way;
+// - a warp takes a whole tile, all of its inner dimension, from a ring of its own: no warp waits for another, and
+//   nothing has to be added up between them. Eight gates and the eight rows that they gate are one tile, so a lane has
+//   both sums.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include "roofline/bench/cuda/bulk.cuh"
+#include "roofline/bench/cuda/digit_weights.cuh"
+#include "roofline/bench/cuda/launch.cuh"
+#include "roofline/bench/cuda/product_turn.cuh"
+
+namespace roofline::cuda::kernels {
+
+/// How a block's shared memory is divided: activations of its panels, their units, rings, scales, barriers. Rows: of
+/// activations in a panel. Segment: bytes of a row of weights at a time.
+template <class Weights, int Rows, int Warps, int Segment>
+struct ExpertRoom {
+    static constexpr int bytes = 227 * 1024;
+    static constexpr int warps = Warps;
+    static constexpr int segment = Segment;
+    static constexpr int panel_rows = Rows;
+    static constexpr int rows = 16;  // of weights
+    static constexpr int most_columns = Weights::columns * Rows;
+    static constexpr int column_tiles = (most_columns + 7) / 8;
+    static constexpr int chunk_values = 4 * Weights::values;
+    static constexpr int loads = Weights::words / 4;
+    static constexpr int chunk_bytes = loads * most_columns * 64;
+    static constexpr int pitch = Segment + 64;  // the rows that are read together lie in banks of their own
+    static constexpr int stage_bytes = rows * pitch;
+    static constexpr int most_stages = 4;
+    static constexpr int panels = 3;  // that a block's tiles are of, at most
+
+    __host__ __device__ static constexpr int digit_bytes(int k) { return k / chunk_values * chunk_bytes; }
+    __host__ __device__ static constexpr int unit_bytes(int k) {
+        return (k / chunk_values * Rows * 4 + 127) / 128 * 128;
+    }
+    __host__ __device__ static constexpr int scale_bytes(int k) {
+        return Weights::grouped ? rows * (k / chunk_values) * 2 : 0;
+    }
+    __host__ __device__ static constexpr int fixed_bytes(int k) {
+        return panels * (digit_bytes(k) + unit_bytes(k)) + Warps * most_stages * 8 + 16;
+    }
+    /// A tile's scales come with its first segment and are needed to its last, while those of as many tiles as there
+    /// are stages may be on their way.
+    __host__ __device__ static constexpr int stages(int k) {
+        int most = most_stages;
+        while (most > 0 && fixed_bytes(k) + Warps * (most * stage_bytes + (most + 1) * scale_bytes(k)) > bytes) --most;
+        return most;
+    }
+    static bool takes(const RoutedProduct& product) {
+        return product.k % chunk_values == 0 && product.n % rows == 0 && fixed_bytes(product.k) < bytes &&
+               stages(product.k) >= 2 && product.most_panels <= (panels - 1) * multiprocessors();
+    }
+};
+
+#if __CUDA_ARCH__ >= 900
+
+/// The tiles of a block, and where its shared memory has what.
+template <class Weights, class Shape>
+struct ExpertBlock {
+    RoutedProduct work;
+    int chunks;
+    int row_bytes;  // of weights
+    int scale_row;  // bytes of a row's scales
+    int tiles;      // of a panel
+    int stages;
+    int first_turn;
+    int end_turn;
+    std::uint8_t* digits;
+    float* units;
+    std::uint8_t* rings;
+
+    __device__ ExpertBlock(const RoutedProduct& product, std::uint8_t* shared) : work(product) {
+        chunks = work.k / Shape::chunk_values;
+        row_bytes = chunks * 64;
+        scale_row = Weights::grouped ? chunks * 2 : 4;
+        tiles = work.n / Shape::rows;
+        stages = Shape::stages(work.k);
+        digits = shared;
+        units = reinterpret_cast<float*>(digits + Shape::panels * Shape::digit_bytes(work.k));
+        rings = digits + Shape::panels * (Shape::digit_bytes(work.k) + Shape::unit_bytes(work.k));
+    }
+    /// Once panels are known.
+    __device__ void divide_turns() {
+        const long long all = turns(work, tiles);
+        first_turn = static_cast<int>(all * blockIdx.x / gridDim.x);
+        end_turn = static_cast<int>(all * (blockIdx.x + 1) / gridDim.x);
+    }
+    __device__ RoutedProduct product_at(int turn) const { return at_turn(work, turn, tiles, row_bytes, scale_row); }
+    __device__ int first_row(int turn) const { return turn % tiles * Shape::rows; }
+    __device__ int first_panel() const { return first_turn / tiles; }
+    __device__ int panels() const { return first_turn < end_turn ? (end_turn - 1) / tiles - first_panel() + 1 : 0; }
+};
+
+/// A warp's ring: it asks for segments of its tiles in order, as many ahead as there are stages.
+template <class Weights, class Shape>
+class WarpRing {
+  public:
+    __device__ WarpRing(const ExpertBlock<Weights, Shape>& block, int warp) : block_(block) {
+        const int stages = block.stages;
+        const int of_scales = (stages + 1) * Shape::scale_bytes(block.work.k);
+        std::uint8_t* scales = block.rings + Shape::warps * stages * Shape::stage_bytes;
+        ring_ = shared_address(block.rings) + static_cast<std::uint32_t>(warp * stages * Shape::stage_bytes);
+        scales_ = scales + warp * of_scales;
+        full_ = shared_address(scales + Shape::warps * of_scales) +
+                static_cast<std::uint32_t>(warp * Shape::most_stages * 8);
+        if (threadIdx.x % 32 == 0) {
+            for (int i = 0; i < stages; ++i) barrier_make(full_ + i * 8, 1);
+            barriers_ready();
+        }
+        __syncwarp();
+    }
+
+    /// Asks for all stages at first. Then, each time the oldest has been used, for the next.
+    __device__ void begin(int warp) {
+        policy_ = read_once_policy();
+        turn_ = block_.first_turn + warp;
+        for (int i = 0; i < block_.stages; ++i) ask();
+    }
+    /// Waits for the next segment: where it lies.
+    __device__ std::uint32_t wait() const {
+        barrier_wait(full_ + static_cast<std::uint32_t>(stage_ * 8), parity_);
+        return ring_ + static_cast<std::uint32_t>(stage_ * Shape::stage_bytes);
+    }
+    /// The lanes are done with the segment.
+    __device__ void used() {
+        __syncwarp();
+        ask();
+        if (++stage_ == block_.stages) stage_ = 0, parity_ ^= 1;
+    }
+    /// The scales of the present tile, [row][chunk], and that it is done.
+    __device__ const __nv_bfloat16* scales() const {
+        return reinterpret_cast<const __nv_bfloat16*>(scales_ + slot_ * Shape::scale_bytes(block_.work.k));
+    }
+    __device__ void tile_done() {
+        if (++slot_ == block_.stages + 1) slot_ = 0;
+    }
+
+  private:
+    __device__ void ask() {
+        if (turn_ >= block_.end_turn) return;
+        const RoutedProduct product = block_.product_at(turn_);
+        // Halves of a tile: gates and what they gate, or neighbours.
+        const int upper = weight_row(product, block_.first_row(turn_));
+        const int lower = weight_row(product, block_.first_row(turn_) + 8);
+        const auto row_bytes = static_cast<std::size_t>(block_.row_bytes);
+        const auto scale_row = static_cast<std::size_t>(block_.scale_row);
+        const auto* weights = static_cast<const std::uint8_t*>(product.weights) + begin_;
+        const auto* scales = static_cast<const std::uint8_t*>(product.scales);
+        const auto some = static_cast<std::uint32_t>(min(Shape::segment, block_.row_bytes - begin_));
+        const auto tile_scales = static_cast<std::uint32_t>(Shape::scale_bytes(block_.work.k));
+        const bool with_scales = Weights::grouped && begin_ == 0;
+        const std::uint32_t arrival = full_ + static_cast<std::uint32_t>(next_stage_ * 8);
+        __syncwarp();
+        if (elected()) {
+            barrier_expect(arrival, some * Shape::rows + (with_scales ? tile_scales : 0));
+#pragma unroll
+            for (int i = 0; i < Shape::rows; ++i) {
+                const int row = i < 8 ? upper + i : lower + i - 8;
+                bulk_copy_once(ring_ + static_cast<std::uint32_t>(next_stage_ * Shape::stage_bytes + i * Shape::pitch),
+                               weights + static_cast<std::size_t>(row) * row_bytes, some, arrival, policy_);
+            }
+            if (with_scales) {
+                const std::uint32_t to = shared_address(scales_) + static_cast<std::uint32_t>(next_slot_) * tile_scales;
+                bulk_copy_once(to, scales + static_cast<std::size_t>(upper) * scale_row, tile_scales / 2, arrival,
+                               policy_);
+                bulk_copy_once(to + tile_scales / 2, scales + static_cast<std::size_t>(lower) * scale_row,
+                               tile_scales / 2, arrival, policy_);
+            }
+        }
+        __syncwarp();
+        if (++next_stage_ == block_.stages) next_stage_ = 0;
+        begin_ += Shape::segment;
+        if (begin_ >= block_.row_bytes) {
+            begin_ = 0;
+            turn_ += Shape::warps;
+            if (++next_slot_ == block_.stages + 1) next_slot_ = 0;
+        }
+    }
+
+    const ExpertBlock<Weights, Shape>& block_;
+    std::uint32_t ring_;
+    std::uint32_t full_;  // barriers
+    std::uint8_t* scales_;
+    std::uint64_t policy_ = 0;
+    int turn_ = 0;  // what is asked for next: a tile, where in its rows, into which stage and slot of scales
+    int begin_ = 0;
+    int next_stage_ = 0;
+    int next_slot_ = 0;
+    int stage_ = 0;  // what is used next
+    std::uint32_t parity_ = 0;
+    int slot_ = 0;
+};
+
+/// Puts the activations of the block's panels into their form, [panel][chunk][load][column][corner][16 bytes], and
+/// their units, [panel][chunk][row]. Rows that a panel does not have stay as they are: their sums are of nobody.
+template <class Weights, class Shape>
+__device__ void put_activations(const ExpertBlock<Weights, Shape>& block) {
+    static_assert(Shape::panels == 3);
+    const RoutedProduct& work = block.work;
+    int until[2];   // rows of the first panel, and of the first two
+    int places[3];  // of a row, less its number among the rows of all
+    int rows = 0;
+#pragma unroll
+    for (int i = 0; i < Shape::panels; ++i) {
+        const Panel panel = panel_of(work, block.first_panel() + min(i, max(block.panels() - 1, 0)));
+        places[i] = panel.first - rows;
+        if (i < block.panels()) rows += panel.rows;
+        if (i < 2) until[i] = rows;
+    }
+    const auto of_panel = [&](int row, int first, int second, int third) {
+        return row >= until[1] ? third : row >= until[0] ? second : first;
+    };
+    constexpr int lanes = Shape::chunk_values / 8;  // that share a chunk
+    constexpr int together = 8;                     // loads on their way
+    constexpr int threads = Shape::warps * 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int eights = work.k / 8;
+    const int items = rows * eights;
+    for (int first = static_cast<int>(threadIdx.x) - lane; first < items; first += together * threads) {
+        uint4 raw[together];
+#pragma unroll
+        for (int i = 0; i < together; ++i) {
+            const int item = first + i * threads + lane;
+            raw[i] = {0, 0, 0, 0};
+            if (item >= items) continue;
+            const int row = item / eights;
+            const int place = row + of_panel(row, places[0], places[1], places[2]);
+            const std::size_t from = static_cast<std::size_t>(row_of_x(work, place)) * static_cast<std::size_t>(eights);
+            raw[i] = static_cast<const uint4*>(work.x)[from + static_cast<std::size_t>(item % eights)];
+        }
+#pragma unroll
+        for (int i = 0; i < together; ++i) {
+            const int item = first + i * threads + lane;
+            if (item - lane >= items) break;
+            std::uint32_t largest = largest_size(raw[i]);
+#pragma unroll
+            for (int offset = lanes / 2; offset > 0; offset /= 2) {
+                largest = max(largest, __shfl_xor_sync(~0u, largest, offset));
+            }
+            if (item >= items) continue;
+            const int panel = of_panel(item / eights, 0, 1, 2);
+            const int row = item / eights - of_panel(item / eights, 0, until[0], until[1]);
+            const int at = item % eights * 8;
+            const int chunk = at / Shape::chunk_values;
+            Weights::template put<Weights>(
+                block.digits + panel * Shape::digit_bytes(work.k) + chunk * Shape::chunk_bytes, raw[i],
+                group_power(largest), row, Shape::most_columns, at % Shape::chunk_values / Weights::values,
+                at % Weights::values);
+            if (at % Shape::chunk_values == 0) {
+                block.units[panel * (Shape::unit_bytes(work.k) / 4) + chunk * Shape::panel_rows + row] =
+                    Weights::factor * unit_of(largest, Weights::unit_less);
+            }
+        }
+    }
+}
+
+/// A warp multiplies one tile with the activations of its panel, and writes.
+template <class Weights, class Shape>
+__device__ void multiply_tile(const ExpertBlock<Weights, Shape>& block, int turn, const Weights& unpack,
+                              WarpRing<Weights, Shape>& ring) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int quad = lane / 4;
+    const int corner = lane % 4;
+    const RoutedProduct product = block.product_at(turn);
+    const int panel = turn / block.tiles - block.first_panel();
+    const int first_row = block.first_row(turn);
+    float row_scale[2] = {1.0f, 1.0f};
+    if constexpr (Weights::scaled && !Weights::grouped) {
+        row_scale[0] = static_cast<const float*>(product.scales)[weight_row(product, first_row + quad)];
+        row_scale[1] = static_cast<const float*>(product.scales)[weight_row(product, first_row + quad + 8)];
+    }
+    const __nv_bfloat16* group_scales = ring.scales() + quad * block.chunks;
+    const float* units = block.units + panel * (Shape::unit_bytes(product.k) / 4);
+    const std::uint32_t columns =
+        shared_address(block.digits) +
+        static_cast<std::uint32_t>(panel * Shape::digit_bytes(product.k) + quad * 64 + corner * 16);
+    float sums[Shape::column_tiles][Weights::sums] = {};
+    for (int begin = 0; begin < block.row_bytes; begin += Shape::segment) {
+        const std::uint32_t start = ring.wait() + static_cast<std::uint32_t>(quad * Shape::pitch + corner * 16);
+        const int some = min(Shape::segment, block.row_bytes - begin) / 64;
+#pragma unroll 4
+        for (int i = 0; i < some; ++i) {
+            const int chunk = begin / 64 + i;
+            std::uint32_t upper[Weights::words];
+            std::uint32_t lower[Weights::words];
+            unpack.operands(shared_read(start + static_cast<std::uint32_t>(i * 64)), upper);
+            unpack.operands(shared_read(start + static_cast<std::uint32_t>(8 * Shape::pitch + i * 64)), lower);
+            float scale[2] = {1.0f, 1.0f};
+            if constexpr (Weights::grouped) {
+                scale[0] = __bfloat162float(group_scales[chunk]);
+                scale[1] = __bfloat162float(group_scales[8 * block.chunks + chunk]);
+            }
+#pragma unroll
+            for (int t = 0; t < Shape::column_tiles; ++t) {
+                uint4 other[Shape::loads];
+#pragma unroll
+                for (int j = 0; j < Shape::loads; ++j) {
+                    other[j] =
+                        shared_read_if(8 * t + quad < Shape::most_columns,
+                                       columns + static_cast<std::uint32_t>(chunk * Shape::chunk_bytes +
+                                                                            (j * Shape::most_columns + 8 * t) * 64));
+                }
+                typename Weights::Sum sum[4] = {Weights::start, Weights::start, Weights::start, Weights::start};
+#pragma unroll
+                for (int j = 0; j < Weights::words; j += 2) {
+                    Weights::multiply(sum, upper[j], lower[j], upper[j + 1], lower[j + 1], word(other[j / 4], j % 4),
+                                      word(other[j / 4], j % 4 + 1));
+                }
+#pragma unroll
+                for (int j = 0; j < Weights::sums; ++j) {
+                    const int row = min(Weights::activation(t, corner, j), Shape::panel_rows - 1);
+                    const float unit = Weights::scaled ? units[chunk * Shape::panel_rows + row] : 1.0f;
+                    sums[t][j] += unit * scale[Weights::below(j)] * Weights::of(sum, j);
+                }
+            }
+        }
+        ring.used();
+    }
+    ring.tile_done();
+
+    constexpr int of_a_row = Weights::sums / 2;  // sums of the upper row of weights, then as many of the lower
+    const auto width = static_cast<std::size_t>(width_of_y(product));
+#pragma unroll
+    for (int t = 0; t < Shape::column_tiles; ++t) {
+#pragma unroll
+        for (int j = 0; j < of_a_row; ++j) {
+            const int activation = Weights::activation(t, corner, j);
+            if (activation >= product.m) continue;
+            __nv_bfloat16* y = static_cast<__nv_bfloat16*>(product.y) + static_cast<std::size_t>(activation) * width;
+            const float upper = sums[t][j] * row_scale[0];
+            const float lower = sums[t][of_a_row + j] * row_scale[1];
+            if (product.gated) {
+                y[first_row / 2 + quad] = __float2bfloat16_rn(gated(upper, lower));
+            } else {
+                y[first_row + quad] = __float2bfloat16_rn(upper);
+                y[first_row + quad + 8] = __float2bfloat16_rn(lower);
+            }
+        }
+    }
+}
+
+#endif
+
+template <class Weights, int Rows, int Warps, int Segment>
+__global__ __launch_bounds__(Warps * 32, 1) void expert_product_kernel(RoutedProduct work) {
+#if __CUDA_ARCH__ >= 900
+    using Shape = ExpertRoom<Weights, Rows, Warps, Segment>;
+    extern __shared__ __align__(128) std::uint8_t shared[];
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    ExpertBlock<Weights, Shape> block(work, shared);
+    WarpRing<Weights, Shape> ring(block, warp);
+    if (!work.settled) wait_for_previous();
+    let_next_start();
+    block.divide_turns();
+    ring.begin(warp);
+    if (work.settled) wait_for_previous();
+    put_activations(block);
+    __syncthreads();
+    const Weights unpack;
+    for (int turn = block.first_turn + warp; turn < block.end_turn; turn += Warps) {
+        multiply_tile(block, turn, unpack, ring);
+    }
+#endif
+}
+
+template <class Weights, int Rows, int Warps, int Segment>
+RoutedVariant expert_variant(const char* name) {
+    using Shape = ExpertRoom<Weights, Rows, Warps, Segment>;
+    return {.name = name,
+            .most_rows = Rows,
+            .threads = Warps * 32,
+            .block_rows = Shape::rows,
+            .kernel = &expert_product_kernel<Weights, Rows, Warps, Segment>,
+            .shared_bytes = Shape::bytes,
+            .resident = 1,
+            .takes = &Shape::takes};
+}
+
+}  // namespace roofline::cuda::kernels
