@@ -45,7 +45,7 @@ std::vector<Variant<Work>> usable(const std::vector<Variant<Work>>& all) {
             cudaFuncAttributes attributes{};
             must(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(variant.kernel)),
                  "kernel attributes");
-            if (attributes.ptxVersion < 90) continue;
+            if (attributes.ptxVersion < 90 || (variant.hopper_alone && attributes.binaryVersion != 90)) continue;
             must(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant.kernel),
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, variant.shared_bytes),
                  "shared memory of a product");
@@ -74,7 +74,8 @@ std::vector<RoutedVariant> routed_variants(Format weights) {
 }
 
 void launch(const ProductVariant& variant, const Product& product, bool overlap, cudaStream_t stream) {
-    launch_tiles(variant, product, 1, overlap, stream);
+    const int panels = variant.in_panels ? (product.m + variant.most_rows - 1) / variant.most_rows : 1;
+    launch_tiles(variant, product, panels, overlap, stream);
 }
 
 void launch(const RoutedVariant& variant, const RoutedProduct& product, bool overlap, cudaStream_t stream) {

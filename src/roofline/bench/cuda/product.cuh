@@ -1,5 +1,5 @@
-// Products with few rows of activations, y[m,n] = x[m,k] W[n,k]^T for m up to 64: decoding's products, which read every
-// weight once and wait for memory. One kernel, compiled in several variants; whoever runs a shape times them first and
+// Products y[m,n] = x[m,k] W[n,k]^T: with few rows of activations, m up to 64, decoding's, which read every weight once
+// and wait for memory; and in bf16 with many (product_wide.cuh). Kernels are compiled in several variants; whoever runs a shape times them first and
 // takes the best (ways.cuh), as libraries do with their own.
 //
 // FLOPs: 2 m n k. Bytes: n k bits/8 for the weights, their scales (int4: n k/128 bf16; fp8, int8: n floats), m k
@@ -47,6 +47,8 @@ struct Variant {
     int shared_bytes = 0;
     int resident = 0;  // blocks a multiprocessor that stay for the whole product; 0: a block for each tile of rows
     bool (*takes)(const Work&) = nullptr;  // whether it can do a shape; null: any
+    bool in_panels = false;                // more rows than `most_rows` go so many at a time within one launch
+    bool hopper_alone = false;             // by instructions that later architectures do not have
 };
 using ProductVariant = Variant<Product>;
 using RoutedVariant = Variant<RoutedProduct>;

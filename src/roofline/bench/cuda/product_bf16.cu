@@ -3,6 +3,7 @@
 #include "roofline/bench/cuda/product_bulk.cuh"
 #include "roofline/bench/cuda/product_experts.cuh"
 #include "roofline/bench/cuda/product_kernel.cuh"
+#include "roofline/bench/cuda/product_wide.cuh"
 
 namespace roofline::cuda::kernels {
 
@@ -23,6 +24,8 @@ const std::vector<ProductVariant>& bf16_products() {
         bulk_variant<Bf16, 2, 8, 2, 2048, 3, 1>("bulk, 1 x 8 warps, 2 tiles, 3 x 2048 B"),
         bulk_variant<Bf16, 4, 8, 2, 2048, 2, 1>("bulk, 1 x 8 warps, 2 tiles, 2 x 2048 B"),
         bulk_variant<Bf16, 8, 8, 2, 1024, 4, 1>("bulk, 1 x 8 warps, 2 tiles, 4 x 1024 B"),
+        wide_variant<64>("wide, 64 x 256"),
+        wide_variant<128>("wide, 128 x 256"),
     };
     return variants;
 }
@@ -46,6 +49,8 @@ const std::vector<RoutedVariant>& bf16_routed() {
         bulk_variant<Bf16, 2, 8, 2, 2048, 3, 1, RoutedProduct>("bulk, 1 x 8 warps, 2 tiles, 3 x 2048 B"),
         bulk_variant<Bf16, 4, 8, 2, 2048, 2, 1, RoutedProduct>("bulk, 1 x 8 warps, 2 tiles, 2 x 2048 B"),
         bulk_variant<Bf16, 8, 8, 2, 1024, 4, 1, RoutedProduct>("bulk, 1 x 8 warps, 2 tiles, 4 x 1024 B"),
+        wide_variant<64, RoutedProduct>("wide, 64 x 256"),
+        wide_variant<128, RoutedProduct>("wide, 128 x 256"),
     };
     return variants;
 }

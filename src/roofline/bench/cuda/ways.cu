@@ -1,4 +1,4 @@
-// Our variants cut into slices of 64 rows, and the library's algorithms, under one roof.
+// Our variants, those for few rows in slices of 64, and the library's algorithms, under one roof.
 #include <algorithm>
 #include <limits>
 
@@ -20,27 +20,32 @@ void need_granule(Format weights, int k) {
 std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, int n, int k) {
     need_granule(weights, k);
     // The variants made for the fewest rows that still hold these: wider ones would only waste registers. Up to 8 rows
-    // are one column of a tensor instruction, however they are put into it.
+    // are one column of a tensor instruction, however they are put into it. Those that take rows in panels are worth a
+    // try where one is not mostly empty.
     auto all = product_variants(weights, fp8_activations);
     Product slice;
     slice.m = std::min(m, most_rows);
     slice.n = n;
     slice.k = k;
+    const bool panels = std::ranges::any_of(all, &ProductVariant::in_panels);
     std::erase_if(all, [&](const ProductVariant& variant) {
+        if (variant.in_panels) return 4 * m <= variant.most_rows;
+        if (panels && m > 2 * most_rows) return true;  // slower by a factor, and it takes long to find out
         return variant.most_rows < slice.m || (variant.takes != nullptr && !variant.takes(slice));
     });
     int width = most_rows;
     for (const auto& variant : all) width = std::min(width, std::max(variant.most_rows, 8));
     std::vector<ProductWay> ways;
     for (const auto& variant : all) {
-        if (variant.most_rows > width) continue;
+        if (variant.most_rows > width && !variant.in_panels) continue;
         ways.push_back(
             {variant.name, [variant, fp8_activations](const Product& whole, bool overlap, cudaStream_t stream) {
                  const std::size_t x_row = static_cast<std::size_t>(whole.k) * (fp8_activations ? 1 : 2);
                  const std::size_t y_row = static_cast<std::size_t>(whole.n) * 2;
-                 for (int row = 0; row < whole.m; row += most_rows) {
+                 const int at_once = variant.in_panels ? whole.m : most_rows;
+                 for (int row = 0; row < whole.m; row += at_once) {
                      Product part = whole;
-                     part.m = std::min(most_rows, whole.m - row);
+                     part.m = std::min(at_once, whole.m - row);
                      part.x = static_cast<const std::uint8_t*>(whole.x) + static_cast<std::size_t>(row) * x_row;
                      part.y = static_cast<std::uint8_t*>(whole.y) + static_cast<std::size_t>(row) * y_row;
                      launch(variant, part, overlap, stream);
