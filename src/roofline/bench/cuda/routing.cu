@@ -11,7 +11,6 @@ namespace roofline::cuda::kernels {
 namespace {
 
 constexpr int route_warps = 32;  // rows of a block
-constexpr int lane_experts = most_experts / 32;
 
 /// A score and its expert in one number that is larger for a higher score, and of equal ones for the first.
 __device__ std::uint32_t key_of(std::uint32_t score_bits, int expert) {
@@ -71,11 +70,12 @@ struct Choice {
     float share;
 };
 
-__device__ Choice choose_for(const Routing& routing, const std::uint16_t* scores, int row) {
+template <int LaneExperts>
+__device__ Choice choose_among(const Routing& routing, const std::uint16_t* scores, int row) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    std::uint32_t keys[lane_experts];
+    std::uint32_t keys[LaneExperts];
 #pragma unroll
-    for (int i = 0; i < lane_experts; ++i) {
+    for (int i = 0; i < LaneExperts; ++i) {
         const int expert = lane + 32 * i;
         const auto* at = scores + static_cast<std::size_t>(row) * static_cast<std::size_t>(routing.experts) + expert;
         keys[i] = expert < routing.experts ? key_of(__ldcg(at), expert) : 0;
@@ -84,10 +84,10 @@ __device__ Choice choose_for(const Routing& routing, const std::uint16_t* scores
     for (int i = 0; i < routing.chosen; ++i) {
         std::uint32_t best = 0;
 #pragma unroll
-        for (int j = 0; j < lane_experts; ++j) best = max(best, keys[j]);
+        for (int j = 0; j < LaneExperts; ++j) best = max(best, keys[j]);
         best = __reduce_max_sync(~0u, best);
 #pragma unroll
-        for (int j = 0; j < lane_experts; ++j) {
+        for (int j = 0; j < LaneExperts; ++j) {
             if (keys[j] == best) keys[j] = 0;
         }
         if (lane == i) mine = best;
@@ -98,6 +98,12 @@ __device__ Choice choose_for(const Routing& routing, const std::uint16_t* scores
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2) total += __shfl_xor_sync(~0u, total, offset);
     return {expert_of(mine), share / total};
+}
+
+__device__ Choice choose_for(const Routing& routing, const std::uint16_t* scores, int row) {
+    if (routing.experts <= 64) return choose_among<2>(routing, scores, row);
+    if (routing.experts <= 128) return choose_among<4>(routing, scores, row);
+    return choose_among<most_experts / 32>(routing, scores, row);
 }
 
 /// All of it by one block of `Warps` warps.
