@@ -434,13 +434,15 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
     }
     tasks.push_back(attention(2, 1, 100, DType::bf16));
     tasks.push_back(attention(1, 20, 20, DType::bf16));
-    for (const TaskKind kind : {TaskKind::norm, TaskKind::add, TaskKind::activation, TaskKind::rotary,
-                                TaskKind::kv_write, TaskKind::embedding, TaskKind::sampling}) {
+    for (const TaskKind kind :
+         {TaskKind::norm, TaskKind::add, TaskKind::activation, TaskKind::rotary, TaskKind::kv_write,
+          TaskKind::embedding, TaskKind::sampling, TaskKind::choice, TaskKind::expert_sum}) {
         Task task = attention(3, 1, 17, DType::bf16);
         task.name = std::string(name(kind));
         task.kind = kind;
         task.rows = 3;
         task.width = 96;
+        task.chosen = 5;
         tasks.push_back(task);
     }
     Pace pace;

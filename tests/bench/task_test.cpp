@@ -83,6 +83,12 @@ TEST(Tasks, RoutedExpertsAreThoseThatAStepTouches) {
     for (std::int64_t expert = 0; expert < 52; ++expert)
         EXPECT_LT(first_row(*down, expert), first_row(*down, expert + 1));
     EXPECT_EQ(find(eight, "layers.ffn.experts.activation")->rows, 64);
+    const Task* choice = find(eight, "layers.ffn.choose");
+    EXPECT_EQ(choice->kind, TaskKind::choice);
+    EXPECT_EQ(describe(*choice), "8 x 8 of 128");
+    const Task* sum = find(eight, "layers.ffn.experts.combine");
+    EXPECT_EQ(sum->kind, TaskKind::expert_sum);
+    EXPECT_EQ(describe(*sum), "8 x 8 x 2048");
     EXPECT_EQ(find(eight, "layers.ffn.experts.activation")->width, 768);
 }
 

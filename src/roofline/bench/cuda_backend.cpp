@@ -63,6 +63,7 @@ Json task_json(const Task& task) {
         json["kv_heads"] = task.kv_heads;
         json["head_dim"] = task.head_dim;
         json["kv_dtype"] = roofline::name(task.kv);
+        if (task.chosen > 0) json["chosen"] = task.chosen;
     }
     return json;
 }

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <sys/mman.h>
 
@@ -360,6 +362,10 @@ Numbers numbers_of(const Task& task) {
             return {values, task.rows};
         case TaskKind::embedding:
             return {0, values};
+        case TaskKind::choice:  // out: an expert and its share, times the number of experts
+            return {values, 2 * task.rows * task.chosen};
+        case TaskKind::expert_sum:
+            return {task.chosen * values, values};
         default:
             return {values, values};
     }
@@ -416,6 +422,23 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
         operands.tables.push_back(std::move(*table));
         for (std::int64_t row = 0; row < task.rows; ++row)
             operands.tokens.push_back(static_cast<std::int32_t>(mixed(static_cast<std::uint64_t>(row)) % table_rows));
+    }
+    if (task.kind == TaskKind::expert_sum) {
+        // In no order, as experts leave them.
+        const std::int64_t count = task.rows * task.chosen;
+        operands.places.resize(size(count));
+        std::iota(operands.places.begin(), operands.places.end(), 0);
+        for (std::int64_t i = count - 1; i > 0; --i) {
+            const auto other = mixed(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(i + 1);
+            std::swap(operands.places[size(i)], operands.places[other]);
+        }
+        operands.shares = random_floats(count, 7U << 20U);
+        for (std::int64_t row = 0; row < task.rows; ++row) {
+            float* own = operands.shares.data() + row * task.chosen;
+            std::transform(own, own + task.chosen, own, [](float share) { return std::exp(share); });
+            const float total = std::accumulate(own, own + task.chosen, 0.0F);
+            std::transform(own, own + task.chosen, own, [&](float share) { return share / total; });
+        }
     }
     operands.x = random_floats(numbers.in, 1U << 20U);
     operands.gain = random_floats(task.width, 5U << 20U);
@@ -538,6 +561,33 @@ std::vector<Sample> reference(const Operands& operands) {
                     if (x[row * task.width + i] > x[row * task.width + best]) best = i;
                 }
                 samples.push_back({row, static_cast<double>(best)});
+            }
+            break;
+        case TaskKind::choice:
+            for (const std::int64_t row : spread(task.rows, 16)) {
+                const float* scores = x + row * task.width;
+                std::vector<std::int64_t> order(size(task.width));
+                std::iota(order.begin(), order.end(), 0);
+                std::ranges::stable_sort(order, std::greater<>(), [&](std::int64_t i) { return scores[i]; });
+                double total = 0.0;
+                for (std::int64_t i = 0; i < task.chosen; ++i) total += std::exp(double{scores[order[size(i)]]});
+                for (std::int64_t i = 0; i < task.chosen; ++i) {
+                    const std::int64_t expert = order[size(i)];
+                    const std::int64_t at = 2 * (row * task.chosen + i);
+                    samples.push_back({at, static_cast<double>(expert)});
+                    samples.push_back(
+                        {at + 1, std::exp(double{scores[expert]}) / total * static_cast<double>(task.width)});
+                }
+            }
+            break;
+        case TaskKind::expert_sum:
+            for (const std::int64_t row : spread(task.rows, 3)) {
+                for (const std::int64_t i : spread(task.width, 64)) {
+                    double sum = 0.0;
+                    for (std::int64_t at = row * task.chosen; at < (row + 1) * task.chosen; ++at)
+                        sum += double{operands.shares[size(at)]} * x[operands.places[size(at)] * task.width + i];
+                    samples.push_back({row * task.width + i, sum});
+                }
             }
             break;
     }

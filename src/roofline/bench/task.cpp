@@ -120,7 +120,7 @@ bool same_work(const Task& a, const Task& b) {
            a.experts == b.experts && a.weights == b.weights && a.activations == b.activations && a.batch == b.batch &&
            a.tokens == b.tokens && a.context == b.context && a.query_heads == b.query_heads &&
            a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && (!touches_cache || a.kv == b.kv) &&
-           a.rows == b.rows && a.width == b.width;
+           a.rows == b.rows && a.width == b.width && a.chosen == b.chosen;
 }
 
 std::string describe(const Task& task) {
@@ -136,6 +136,10 @@ std::string describe(const Task& task) {
         case TaskKind::rotary:
         case TaskKind::kv_write:
             return fmt::format("{} x {}/{} heads of {}", task.rows, task.query_heads, task.kv_heads, task.head_dim);
+        case TaskKind::choice:
+            return fmt::format("{} x {} of {}", task.rows, task.chosen, task.width);
+        case TaskKind::expert_sum:
+            return fmt::format("{} x {} x {}", task.rows, task.chosen, task.width);
         default:
             return fmt::format("{} x {}", task.rows, task.width);
     }
@@ -161,6 +165,10 @@ std::string_view name(TaskKind kind) {
             return "embedding";
         case TaskKind::sampling:
             return "sampling";
+        case TaskKind::choice:
+            return "choice";
+        case TaskKind::expert_sum:
+            return "expert_sum";
     }
     return "";
 }
@@ -227,6 +235,11 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
             task.kind = TaskKind::activation;
             task.width = whole(after->extent.inner);
             if (after == experts) task.rows = whole(stage.tokens * after->extent.experts_chosen);
+            planned.push_back({task, ""});
+        } else if ((last == "choose" || last == "combine") && experts != nullptr) {
+            task.kind = last == "choose" ? TaskKind::choice : TaskKind::expert_sum;
+            task.chosen = whole(experts->extent.experts_chosen);
+            if (task.kind == TaskKind::choice) task.width = whole(experts->extent.experts_total);
             planned.push_back({task, ""});
         } else if (last == "residual") {
             task.kind = TaskKind::add;

@@ -13,7 +13,19 @@
 
 namespace roofline::bench {
 
-enum class TaskKind { product, attention, norm, add, activation, rotary, kv_write, embedding, sampling };
+enum class TaskKind {
+    product,
+    attention,
+    norm,
+    add,
+    activation,
+    rotary,
+    kv_write,
+    embedding,
+    sampling,
+    choice,     // of experts, by a router's scores
+    expert_sum  // of a row's results by its experts
+};
 std::string_view name(TaskKind kind);
 
 struct Task {
@@ -38,7 +50,8 @@ struct Task {
     std::int64_t head_dim = 0;
     DType kv = DType::bf16;
     std::int64_t rows = 0;
-    std::int64_t width = 0;
+    std::int64_t width = 0;   // choice: experts there are
+    std::int64_t chosen = 0;  // choice, expert_sum: experts of a row
 
     // Of one call, as `predict` counts them.
     double count = 1.0;

@@ -1,9 +1,12 @@
 // Our own kernels: everything a Llama-like step needs, in fp32, bf16, int8 and int4.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "roofline/bench/backend.hpp"
 #include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/kernels/products.hpp"
+#include "roofline/bench/kernels/routing.hpp"
 #include "roofline/bench/kernels/rowwise.hpp"
 
 namespace roofline::bench {
@@ -19,6 +22,12 @@ class OwnKernel final : public Kernel {
             rotary_table(turns_.data(), rows_.position, task.tokens, task.head_dim);
         }
         best_.resize(static_cast<std::size_t>(task.kind == TaskKind::sampling ? task.rows : 0));
+        if (task.kind == TaskKind::expert_sum) {
+            routing_.chosen = task.chosen;
+            routing_.places = operands.places;
+            routing_.shares = operands.shares;
+            routing_.rows.resize(operands.places.size());
+        }
     }
 
     /// Weights and a cache in tiles are written before anything is timed, as an engine's own would be.
@@ -113,6 +122,12 @@ class OwnKernel final : public Kernel {
             case TaskKind::sampling:
                 argmax(x, best_.data(), task.rows, task.width, threads_);
                 break;
+            case TaskKind::choice:
+                route(x, task.rows, task.width, task.chosen, routing_, threads_);
+                break;
+            case TaskKind::expert_sum:
+                combine_rows(x, routing_, y, task.width, threads_);
+                break;
         }
     }
 
@@ -120,6 +135,15 @@ class OwnKernel final : public Kernel {
         const Task& task = operands_.task;
         if (task.kind == TaskKind::sampling) {
             for (std::size_t i = 0; i < best_.size(); ++i) operands_.y[i] = static_cast<float>(best_[i]);
+        }
+        if (task.kind == TaskKind::choice) {
+            const auto& begins = routing_.begins;
+            for (std::size_t i = 0; i < routing_.places.size(); ++i) {
+                const auto expert =
+                    std::upper_bound(begins.begin(), begins.end(), routing_.places[i]) - begins.begin() - 1;
+                operands_.y[2 * i] = static_cast<float>(expert);
+                operands_.y[2 * i + 1] = routing_.shares[i] * static_cast<float>(task.width);
+            }
         }
         if (task.kind != TaskKind::kv_write) return;
         const std::int64_t d = task.head_dim;
@@ -157,6 +181,7 @@ class OwnKernel final : public Kernel {
     QkvRows rows_;
     std::vector<float> turns_;
     std::vector<std::int32_t> best_;
+    Routing routing_;
     bool turned_ = false;
 };
 

@@ -37,7 +37,7 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
     }
     return run(clock,
                SmallTask{kind, whole(task, "rows", 0, 0), whole(task, "width", 0, 0), whole(task, "heads", 0, 0),
-                         whole(task, "kv_heads", 0, 0), whole(task, "head_dim", 0, 0)},
+                         whole(task, "kv_heads", 0, 0), whole(task, "head_dim", 0, 0), whole(task, "chosen", 0, 0)},
                backend, effort.seconds);
 }
 

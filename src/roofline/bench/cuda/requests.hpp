@@ -9,6 +9,7 @@
 //          "kv_dtype"}
 //         {"name", "kind": "norm" | "add_norm" | "activation" | "rotary" | "kv_write" | "add" | "embedding",
 //          "rows", "width", "heads", "kv_heads", "head_dim"}
+//         {"name", "kind": "choice" | "expert_sum", "rows", "width", "chosen"}    width of a choice: experts there are
 //   ->    {"results": [{"name", "backend", "time_s", "low_s", "high_s", "flops", "bytes", "error", "tolerance",
 //                       "repetitions", "buffers", "variant", "tried": [{"variant", "time_s", "error"?}]}
 //                      or {"name", "backend", "problem"}],

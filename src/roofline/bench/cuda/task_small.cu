@@ -2,9 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
+#include <optional>
+#include <random>
 
 #include "roofline/bench/cuda/elementwise.cuh"
 #include "roofline/bench/cuda/reference.hpp"
+#include "roofline/bench/cuda/routing.cuh"
 #include "roofline/bench/cuda/tasks.cuh"
 
 namespace roofline::cuda::kernels {
@@ -34,10 +38,60 @@ Values normed(const Values& x, const Values& weight) {
     return y;
 }
 
-/// A run, and one row of what it should leave in `output`, from what its inputs were before it.
+/// How far shares are from float64; 1e30 where another expert was chosen, where places and panels do not hold each row
+/// of an expert once, or where a row is not at its place.
+double choice_error(const Routing& routing, const Memory& scores) {
+    constexpr double wrong = 1e30;
+    const std::size_t count = product_of({routing.rows, routing.chosen});
+    const auto choices = copied<int>(routing.choices, count);
+    const auto shares = copied<float>(routing.shares, count);
+    const auto places = copied<int>(routing.places, count);
+    const auto rows_at = copied<int>(routing.rows_at, count);
+    Difference difference;
+    std::vector<int> begins(static_cast<std::size_t>(routing.experts) + 1, 0);
+    for (int row = 0; row < routing.rows; ++row) {
+        const Values own = row_of(scores, row, routing.experts);
+        std::vector<int> order(own.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::ranges::stable_sort(order, std::greater<>(), [&](int i) { return own[static_cast<std::size_t>(i)]; });
+        double total = 0.0;
+        for (int i = 0; i < routing.chosen; ++i) {
+            total += std::exp(own[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])]);
+        }
+        for (int i = 0; i < routing.chosen; ++i) {
+            const auto at = static_cast<std::size_t>(row * routing.chosen + i);
+            const int expert = order[static_cast<std::size_t>(i)];
+            if (choices[at] != expert) return wrong;
+            difference.add(static_cast<double>(shares[at]), std::exp(own[static_cast<std::size_t>(expert)]) / total);
+            ++begins[static_cast<std::size_t>(expert) + 1];
+        }
+    }
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::vector<bool> taken(count, false);
+    for (std::size_t at = 0; at < count; ++at) {
+        const auto expert = static_cast<std::size_t>(choices[at]);
+        const auto place = static_cast<std::size_t>(places[at]);
+        if (places[at] < begins[expert] || places[at] >= begins[expert + 1] || taken[place]) return wrong;
+        taken[place] = true;
+        if (rows_at[place] != static_cast<int>(at) / routing.chosen) return wrong;
+    }
+    const auto expected = panels_of(begins, routing.panel_rows);
+    if (copied<int>(routing.panel_count, 1).front() != static_cast<int>(expected.size())) return wrong;
+    const auto panels = copied<Panel>(routing.panels, expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        if (panels[i].expert != expected[i].expert || panels[i].first != expected[i].first ||
+            panels[i].rows != expected[i].rows) {
+            return wrong;
+        }
+    }
+    return difference.relative();
+}
+
+/// A run, and one row of what it should leave in `output`, from what its inputs were before it; or how far off it is.
 struct Operator {
     Run run;
     std::function<Values(int)> expected;
+    std::function<double()> error;
     const Memory* output = nullptr;
     int output_width = 0;
     double flops = 0.0;
@@ -84,7 +138,9 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
     if (width % 8 != 0) throw Failure{task.kind + ": the width must be a multiple of 8, not " + std::to_string(width)};
     if (by_heads && task.head_dim % 16 != 0) throw Failure{task.kind + ": heads must have a multiple of 16 values"};
     const double rows = task.rows;
-    const auto values = static_cast<std::size_t>(task.rows) * static_cast<std::size_t>(width);
+    const bool of_experts = task.kind == "choice" || task.kind == "expert_sum";
+    if (of_experts && task.chosen < 1) throw Failure{task.kind + " needs to know how many experts a row has"};
+    const auto values = product_of({task.rows, width, task.kind == "expert_sum" ? task.chosen : 1});
     constexpr int vocabulary = 32768;  // rows of the table that an embedding reads
     constexpr std::uint32_t x_seed = 21;
     const Launch launch{clock.stream(), true};
@@ -106,6 +162,8 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
     Memory table;
     Memory which;
     Memory angles;
+    Memory shares;
+    std::optional<RoutingMemory> routing;
     if (task.kind == "norm") {
         op.run = [&](int) { norm(to.at(), x.at(), weight.at(), task.rows, width, launch); };
         op.expected = [&](int row) { return normed(row_of(x, row, width), row_of(weight, 0, width)); };
@@ -211,6 +269,38 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
             return Values(from, from + task.kv_heads * task.head_dim);
         };
         op.bytes = rows * 2.0 * task.kv_heads * task.head_dim * 4.0;
+    } else if (task.kind == "choice") {
+        routing.emplace(task.rows, width, task.chosen, 1, clock.stream());
+        op.run = [&](int) { route(routing->of(0, 8), x.at(), launch); };
+        op.error = [&] { return choice_error(routing->of(0, 8), x); };
+        op.flops = 4.0 * rows * task.chosen;
+        op.bytes = rows * (2.0 * width + 16.0 * task.chosen);
+    } else if (task.kind == "expert_sum") {
+        // Results in no order, as experts leave them.
+        const int count = task.rows * task.chosen;
+        std::vector<int> places(static_cast<std::size_t>(count));
+        std::vector<float> weights(places.size(), 1.0f / static_cast<float>(task.chosen));
+        std::iota(places.begin(), places.end(), 0);
+        std::ranges::shuffle(places, std::mt19937(25));
+        which = Memory(places.size() * sizeof(int));
+        shares = Memory(weights.size() * sizeof(float));
+        for (std::size_t i = 0; i < weights.size(); i += 2) weights[i] *= 0.5f;
+        must(cudaMemcpy(which.at(), places.data(), which.bytes(), cudaMemcpyHostToDevice), "copy");
+        must(cudaMemcpy(shares.at(), weights.data(), shares.bytes(), cudaMemcpyHostToDevice), "copy");
+        op.run = [&](int) {
+            sum_rows(to.at(), {x.at(), which.at<int>(), shares.at<float>(), task.chosen}, task.rows, width, launch);
+        };
+        op.expected = [&, places, weights](int row) {
+            Values sum(static_cast<std::size_t>(width), 0.0);
+            for (int i = row * task.chosen; i < (row + 1) * task.chosen; ++i) {
+                const Values part = row_of(x, places[static_cast<std::size_t>(i)], width);
+                const auto share = static_cast<double>(weights[static_cast<std::size_t>(i)]);
+                for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += share * part[j];
+            }
+            return sum;
+        };
+        op.flops = 2.0 * rows * task.chosen * width;
+        op.bytes = 2.0 * rows * (task.chosen + 1.0) * width;
     } else {
         throw Failure{"no operator of kind " + task.kind};
     }
@@ -223,13 +313,17 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
     if (op.output != &x) must(cudaMemsetAsync(op.output->at(), 0xFF, op.output->bytes(), clock.stream()), "poison");
     op.run(0);
     clock.finish();
-    Difference difference;
-    for (const int row : sample(task.rows, 4)) {
-        const Values expected = op.expected(row);
-        const Values found = row_of(*op.output, row, op.output_width);
-        for (std::size_t i = 0; i < expected.size(); ++i) difference.add(found[i], expected[i]);
+    if (op.error) {
+        outcome.error = op.error();
+    } else {
+        Difference difference;
+        for (const int row : sample(task.rows, 4)) {
+            const Values expected = op.expected(row);
+            const Values found = row_of(*op.output, row, op.output_width);
+            for (std::size_t i = 0; i < expected.size(); ++i) difference.add(found[i], expected[i]);
+        }
+        outcome.error = difference.relative();
     }
-    outcome.error = difference.relative();
     accept(outcome);
     refill();
     outcome.timing = clock.captured(op.run, 1, seconds);
