@@ -579,6 +579,23 @@ TEST(Team, RangesCoverEverythingOnceInMultiplesOfTheirGrain) {
     }
 }
 
+// More threads than there are processors, so that some come late: to a round that is over, or to the next one.
+TEST(Team, DoesEveryChunkOnceAndNoneOfAnotherRound) {
+    const auto threads = team(8);
+    for (std::int64_t round = 0; round < 3000; ++round) {
+        const std::int64_t chunks = 2 + round % 37;
+        std::vector<int> done(static_cast<std::size_t>(chunks), 0);  // plain: each is one thread's, and then ours
+        std::atomic<std::int64_t> rounds{0};
+        threads->run(chunks, [&, round](std::int64_t chunk, int) {
+            ASSERT_LT(chunk, chunks);
+            ++done[static_cast<std::size_t>(chunk)];
+            rounds += round;
+        });
+        EXPECT_EQ(std::count(done.begin(), done.end(), 1), chunks);
+        EXPECT_EQ(rounds, round * chunks);
+    }
+}
+
 TEST(Team, RangesOfOddMultiplesCoverEverythingOnceToo) {
     const auto threads = team(4);
     for (const std::int64_t total : {0, 1, 8, 70, 1000}) {

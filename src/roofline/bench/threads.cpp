@@ -47,7 +47,13 @@ Threads::~Threads() {
 }
 
 void Threads::take(int thread) {
-    for (std::int64_t chunk = next_.fetch_add(1); chunk < chunks_; chunk = next_.fetch_add(1)) (*work_)(chunk, thread);
+    while (true) {
+        const std::uint64_t ticket = next_.fetch_add(1, std::memory_order_acq_rel);
+        const std::uint64_t chunk = ticket & 0xFFFF'FFFFU;
+        if (chunk >= ticket >> 32U) return;
+        (*work_)(static_cast<std::int64_t>(chunk), thread);
+        done_.fetch_add(1, std::memory_order_release);
+    }
 }
 
 void Threads::serve(int thread) {
@@ -65,7 +71,6 @@ void Threads::serve(int thread) {
         seen = now;
         if (ending_) return;
         take(thread);
-        busy_.fetch_sub(1, std::memory_order_release);
     }
 }
 
@@ -75,14 +80,13 @@ void Threads::run(std::int64_t chunks, const std::function<void(std::int64_t, in
         return;
     }
     work_ = &work;
-    chunks_ = chunks;
-    next_ = 0;
-    busy_ = static_cast<int>(workers_.size());
+    done_.store(0, std::memory_order_relaxed);
+    next_.store(static_cast<std::uint64_t>(chunks) << 32U, std::memory_order_release);
     round_.fetch_add(1, std::memory_order_release);
     round_.notify_all();
     take(0);
     // Where others want the processors too, one that only waits would keep its own thread from being run there.
-    for (int spin = 0; busy_.load(std::memory_order_acquire) > 0; ++spin) {
+    for (int spin = 0; done_.load(std::memory_order_acquire) < chunks; ++spin) {
         if (spin < spins)
             relax();
         else

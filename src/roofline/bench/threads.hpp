@@ -56,7 +56,7 @@ class Threads {
     int count() const { return static_cast<int>(workers_.size()) + 1; }
 
     /// Calls work(chunk, thread) for every chunk in [0, chunks), each once, and returns when all are done. Whoever is
-    /// free takes the next: a thread that the system interrupts does not hold up the rest.
+    /// free takes the next: a thread that the system does not run holds up nobody, unless in the middle of a chunk.
     void run(std::int64_t chunks, const std::function<void(std::int64_t, int)>& work);
 
     /// How many times `grain` a range has.
@@ -73,10 +73,11 @@ class Threads {
 
     std::vector<std::thread> workers_;
     const std::function<void(std::int64_t, int)>* work_ = nullptr;
-    std::int64_t chunks_ = 0;
-    alignas(64) std::atomic<std::int64_t> next_{0};
+    // How many chunks there are (upper half) and the next of them: in one number, so that a thread that comes late, to
+    // a round that is over or to the one after, knows whether what it has drawn is there to be done.
+    alignas(64) std::atomic<std::uint64_t> next_{0};
     alignas(64) std::atomic<std::uint32_t> round_{0};
-    alignas(64) std::atomic<int> busy_{0};
+    alignas(64) std::atomic<std::int64_t> done_{0};
     std::atomic<bool> ending_{false};
 };
 
