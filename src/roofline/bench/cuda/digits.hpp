@@ -10,11 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#ifdef __CUDACC__
-#define ROOFLINE_BOTH __host__ __device__
-#else
-#define ROOFLINE_BOTH
-#endif
+#include "roofline/bench/cuda/both.hpp"
 
 namespace roofline::cuda::kernels {
 

@@ -1,6 +1,6 @@
 // Products y[m,n] = x[m,k] W[n,k]^T: with few rows of activations, m up to 64, decoding's, which read every weight once
-// and wait for memory; and in bf16 with many (product_wide.cuh). Kernels are compiled in several variants; whoever runs a shape times them first and
-// takes the best (ways.cuh), as libraries do with their own.
+// and wait for memory; and in bf16 with many (product_wide.cuh). Kernels are compiled in several variants; whoever runs
+// a shape times them first and takes the best (ways.cuh), as libraries do with their own.
 //
 // FLOPs: 2 m n k. Bytes: n k bits/8 for the weights, their scales (int4: n k/128 bf16; fp8, int8: n floats), m k
 // activations read and m n bf16 written.

@@ -70,7 +70,7 @@ struct ExpertBlock {
     int scale_row;  // bytes of a row's scales
     int tiles;      // of a panel
     int stages;
-    int first_turn;
+    int begin_turn;
     int end_turn;
     std::uint8_t* digits;
     float* units;
@@ -88,14 +88,15 @@ struct ExpertBlock {
     }
     /// Once panels are known.
     __device__ void divide_turns() {
-        const long long all = turns(work, tiles);
-        first_turn = static_cast<int>(all * blockIdx.x / gridDim.x);
-        end_turn = static_cast<int>(all * (blockIdx.x + 1) / gridDim.x);
+        const int all = turns(work, tiles);
+        const auto block = static_cast<int>(blockIdx.x);
+        begin_turn = first_turn(all, block, static_cast<int>(gridDim.x));
+        end_turn = first_turn(all, block + 1, static_cast<int>(gridDim.x));
     }
     __device__ RoutedProduct product_at(int turn) const { return at_turn(work, turn, tiles, row_bytes, scale_row); }
     __device__ int first_row(int turn) const { return turn % tiles * Shape::rows; }
-    __device__ int first_panel() const { return first_turn / tiles; }
-    __device__ int panels() const { return first_turn < end_turn ? (end_turn - 1) / tiles - first_panel() + 1 : 0; }
+    __device__ int first_panel() const { return begin_turn / tiles; }
+    __device__ int panels() const { return begin_turn < end_turn ? (end_turn - 1) / tiles - first_panel() + 1 : 0; }
 };
 
 /// A warp's ring: it asks for segments of its tiles in order, as many ahead as there are stages.
@@ -120,7 +121,7 @@ class WarpRing {
     /// Asks for all stages at first. Then, each time the oldest has been used, for the next.
     __device__ void begin(int warp) {
         policy_ = read_once_policy();
-        turn_ = block_.first_turn + warp;
+        turn_ = block_.begin_turn + warp;
         for (int i = 0; i < block_.stages; ++i) ask();
     }
     /// Waits for the next segment: where it lies.
@@ -364,7 +365,7 @@ __global__ __launch_bounds__(Warps * 32, 1) void expert_product_kernel(RoutedPro
     put_activations(block);
     __syncthreads();
     const Weights unpack;
-    for (int turn = block.first_turn + warp; turn < block.end_turn; turn += Warps) {
+    for (int turn = block.begin_turn + warp; turn < block.end_turn; turn += Warps) {
         multiply_tile(block, turn, unpack, ring);
     }
 #endif

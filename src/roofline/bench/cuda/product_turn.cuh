@@ -26,14 +26,13 @@ __device__ inline int width_of_y(const RoutedProduct& product) {
     return product.gated ? product.n / 2 : product.n;
 }
 
-/// The row of weights that is a tiles' row of this number. Eight gates stand before the eight rows that they gate, so
-/// that both are in one tile.
+/// The row of weights that is a tiles' row of this number.
 __device__ inline int weight_row(const Product& product, int row) {
     return min(row, product.n - 1);
 }
 __device__ inline int weight_row(const RoutedProduct& product, int row) {
     row = min(row, product.n - 1);
-    return product.gated ? row / 16 * 8 + row % 8 + row / 8 % 2 * (product.n / 2) : row;
+    return product.gated ? gated_row(row, product.n) : row;
 }
 
 __device__ inline float gated(float gate, float up) {

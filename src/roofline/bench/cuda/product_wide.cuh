@@ -38,16 +38,11 @@ __device__ inline int panel_turns(const RoutedProduct& product, int tiles, int) 
     return turns(product, tiles);
 }
 
-/// The panel of rows and the tile of weights that are next. Blocks run side by side, so turns near each other should
-/// share what they read: 16 panels meet one tile, then the next.
-__device__ inline Product panel_at(const Product& product, int turn, int tiles, int panel_rows, int& tile) {
-    constexpr int group = 16;
-    const int panels = (product.m + panel_rows - 1) / panel_rows;
-    const int before = turn / (group * tiles) * group;
-    const int together = min(group, panels - before);
-    const int within = turn - before * tiles;
-    tile = within / together;
-    const int first = (before + within % together) * panel_rows;
+/// The panel of rows whose turn it is, and the tile of weights.
+__device__ inline Product panel_at(const Product& product, int number, int tiles, int panel_rows, int& tile) {
+    const Turn turn = grouped_turn(number, tiles, (product.m + panel_rows - 1) / panel_rows);
+    tile = turn.tile;
+    const int first = turn.panel * panel_rows;
     Product own = product;
     own.m = min(panel_rows, product.m - first);
     own.x = static_cast<const std::uint8_t*>(product.x) + 2 * static_cast<std::size_t>(first) * product.k;
