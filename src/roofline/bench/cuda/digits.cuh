@@ -25,6 +25,17 @@ __device__ inline std::uint32_t largest_size(const uint4& eight) {
     return largest;
 }
 
+/// The same of the eight that each of `Lanes` neighbouring lanes has, for all of them.
+template <int Lanes>
+__device__ std::uint32_t largest_among(const uint4& eight) {
+    std::uint32_t largest = largest_size(eight);
+#pragma unroll
+    for (int offset = Lanes / 2; offset > 0; offset /= 2) {
+        largest = max(largest, __shfl_xor_sync(~0u, largest, offset));
+    }
+    return largest;
+}
+
 /// A group's unit is 2^(its power - less). Infinities and what is not a number cannot be cut: they spoil every sum by
 /// the unit.
 __device__ inline float unit_of(std::uint32_t largest, int less) {

@@ -58,11 +58,7 @@ __device__ void cut_activations(const Product& product, const DigitRoom<Shape>& 
         for (int i = 0; i < together; ++i) {
             const int item = first + i * threads + lane;
             if (item - lane >= items) break;
-            std::uint32_t largest = largest_size(raw[i]);
-#pragma unroll
-            for (int offset = lanes / 2; offset > 0; offset /= 2) {
-                largest = max(largest, __shfl_xor_sync(~0u, largest, offset));
-            }
+            const std::uint32_t largest = largest_among<lanes>(raw[i]);
             if (item >= items) continue;
             const int row = product.m == 1 ? 0 : item / eights;
             const int at = (item - row * eights) * 8;

@@ -1,6 +1,6 @@
-// The routed product of product.cuh for few rows an expert, on Hopper. Activations
-// are brought to the weights as in product_digits.cuh; but an expert's rows of weights are short and each expert meets
-// other activations, so a block works otherwise:
+// The routed product of product.cuh for few rows an expert, on Hopper. Activations are brought to the weights as in
+// product_digits.cuh; but an expert's rows of weights are short and each expert meets other activations, so a block
+// works otherwise:
 // - it takes tiles of 16 rows that lie together, so that they are of two or three panels at most, whose activations it
 //   puts into their form once, while the first weights are on their way;
 // - a warp takes a whole tile, all of its inner dimension, from a ring of its own: no warp waits for another, and
@@ -240,11 +240,7 @@ __device__ void put_activations(const ExpertBlock<Weights, Shape>& block) {
         for (int i = 0; i < together; ++i) {
             const int item = first + i * threads + lane;
             if (item - lane >= items) break;
-            std::uint32_t largest = largest_size(raw[i]);
-#pragma unroll
-            for (int offset = lanes / 2; offset > 0; offset /= 2) {
-                largest = max(largest, __shfl_xor_sync(~0u, largest, offset));
-            }
+            const std::uint32_t largest = largest_among<lanes>(raw[i]);
             if (item >= items) continue;
             const int panel = of_panel(item / eights, 0, 1, 2);
             const int row = item / eights - of_panel(item / eights, 0, until[0], until[1]);
