@@ -4,7 +4,8 @@
 //          "plugins"?: [FILE...],    libraries of others (include/roofline_cuda_kernel.h), backends by their names
 //          "check_all"?: false}      look at the answer of every variant, not only at that of the fastest
 //   TASK  {"name", "kind": "gemm", "m", "n", "k", "weight_dtype", "activation_dtype",       y[m,n] = x[m,k] W[n,k]^T
-//          "experts"?: 1}            more: each has weights of its own, and rows m e / experts on of x
+//          "experts"?: 1}            more: each has weights of its own, and rows m e / experts on of x, in bf16
+//                                    activation_dtype int8, beside int8 weights: bf16 that the kernel cuts to int8
 //         {"name", "kind": "attention", "stage", "batch", "query_heads", "kv_heads", "head_dim", "context", "tokens",
 //          "kv_dtype"}
 //         {"name", "kind": "norm" | "add_norm" | "activation" | "rotary" | "kv_write" | "add" | "embedding",
