@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -42,18 +41,6 @@ std::vector<float> random_floats(std::int64_t count, std::uint64_t seed) {
     std::vector<float> values(size(count));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = random_value(seed + i);
     return values;
-}
-
-double kv_at(const Memory& memory, DType type, std::int64_t at) {
-    return type == DType::bf16 ? static_cast<double>(from_bf16(memory.as<Bf16>()[at])) : memory.as<float>()[at];
-}
-
-/// Places spread over [0, count), the first and the last among them.
-std::vector<std::int64_t> spread(std::int64_t count, std::int64_t most) {
-    std::vector<std::int64_t> places;
-    for (std::int64_t i = 0; i < std::min(count, most); ++i)
-        places.push_back(count <= most ? i : i * (count - 1) / (most - 1));
-    return places;
 }
 
 }  // namespace
@@ -445,179 +432,6 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     operands.y.resize(size(numbers.out));
     operands.poison();
     return operands;
-}
-
-std::vector<Sample> reference(const Operands& operands) {
-    const Task& task = operands.task;
-    std::vector<Sample> samples;
-    const std::int64_t d = task.head_dim;
-    const float* x = operands.x.data();
-    switch (task.kind) {
-        case TaskKind::product: {
-            for (const std::int64_t i : spread(task.m, 3)) {
-                std::int64_t expert = 0;
-                while (first_row(task, expert + 1) <= i) ++expert;
-                const WeightMatrix& weights = operands.weights[size(expert)];
-                for (const std::int64_t n : spread(task.n, 48)) {
-                    double sum = 0.0;
-                    for (std::int64_t k = 0; k < task.k; ++k)
-                        sum += weights.at(n, k) * static_cast<double>(x[i * task.k + k]);
-                    samples.push_back({i * task.n + n, sum});
-                }
-            }
-            break;
-        }
-        case TaskKind::attention: {
-            const std::int64_t group = task.query_heads / task.kv_heads;
-            const double scale = 1.0 / std::sqrt(static_cast<double>(d));
-            for (const std::int64_t row : spread(task.batch * task.tokens, 3)) {
-                for (const std::int64_t head : spread(task.query_heads, 4)) {
-                    const std::int64_t sequence = row / task.tokens;
-                    const std::int64_t seen = task.context - task.tokens + row % task.tokens + 1;
-                    const std::int64_t base = (sequence * task.kv_heads + head / group) * task.context * d;
-                    const float* q = x + (row * task.query_heads + head) * d;
-                    std::vector<double> scores(size(seen));
-                    double largest = -1e300;
-                    for (std::int64_t p = 0; p < seen; ++p) {
-                        double dot = 0.0;
-                        for (std::int64_t i = 0; i < d; ++i)
-                            dot += static_cast<double>(q[i]) * kv_at(operands.keys[0], task.kv, base + p * d + i);
-                        scores[size(p)] = dot * scale;
-                        largest = std::max(largest, scores[size(p)]);
-                    }
-                    double total = 0.0;
-                    for (double& score : scores) total += score = std::exp(score - largest);
-                    for (const std::int64_t i : spread(d, 8)) {
-                        double sum = 0.0;
-                        for (std::int64_t p = 0; p < seen; ++p)
-                            sum += scores[size(p)] * kv_at(operands.values[0], task.kv, base + p * d + i);
-                        samples.push_back({(row * task.query_heads + head) * d + i, sum / total});
-                    }
-                }
-            }
-            break;
-        }
-        case TaskKind::norm:
-            for (const std::int64_t row : spread(task.rows, 3)) {
-                double square = 0.0;
-                for (std::int64_t i = 0; i < task.width; ++i) square += std::pow(double{x[row * task.width + i]}, 2.0);
-                const double scale = 1.0 / std::sqrt(square / static_cast<double>(task.width) + 1e-5);
-                for (const std::int64_t i : spread(task.width, 64))
-                    samples.push_back({row * task.width + i, x[row * task.width + i] * scale * operands.gain[size(i)]});
-            }
-            break;
-        case TaskKind::add:  // y += x, with y = x before
-            for (const std::int64_t i : spread(task.rows * task.width, 256)) samples.push_back({i, 2.0 * double{x[i]}});
-            break;
-        case TaskKind::activation:
-            for (const std::int64_t row : spread(task.rows, 3)) {
-                for (const std::int64_t i : spread(task.width, 64)) {
-                    const double gate = x[row * 2 * task.width + i];
-                    const double up = x[row * 2 * task.width + task.width + i];
-                    samples.push_back({row * task.width + i, gate / (1.0 + std::exp(-gate)) * up});
-                }
-            }
-            break;
-        case TaskKind::rotary: {
-            const std::int64_t width = (task.query_heads + 2 * task.kv_heads) * d;
-            for (const std::int64_t row : spread(task.rows, 3)) {
-                const std::int64_t position = task.context - task.tokens + row % task.tokens;
-                for (const std::int64_t head : spread(task.query_heads + task.kv_heads, 3)) {
-                    for (const std::int64_t i : spread(d / 2, 8)) {
-                        const double angle = static_cast<double>(position) *
-                                             std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(d));
-                        const std::int64_t at = row * width + head * d + i;
-                        const double a = x[at];
-                        const double b = x[at + d / 2];
-                        samples.push_back({at, a * std::cos(angle) - b * std::sin(angle)});
-                        samples.push_back({at + d / 2, b * std::cos(angle) + a * std::sin(angle)});
-                    }
-                }
-            }
-            break;
-        }
-        case TaskKind::kv_write: {  // what was written is read back into y, at the places of K and V in the fused rows
-            const std::int64_t width = (task.query_heads + 2 * task.kv_heads) * d;
-            for (const std::int64_t row : spread(task.rows, 3)) {
-                for (const std::int64_t i : spread(2 * task.kv_heads * d, 64)) {
-                    const std::int64_t at = row * width + task.query_heads * d + i;
-                    samples.push_back({at, task.kv == DType::bf16 ? from_bf16(to_bf16(x[at])) : x[at]});
-                }
-            }
-            break;
-        }
-        case TaskKind::embedding:
-            for (const std::int64_t row : spread(task.rows, 3)) {
-                for (const std::int64_t i : spread(task.width, 64)) {
-                    const std::int64_t at = operands.tokens[size(row)] * task.width + i;
-                    samples.push_back({row * task.width + i, from_bf16(operands.tables[0].as<Bf16>()[at])});
-                }
-            }
-            break;
-        case TaskKind::sampling:
-            for (std::int64_t row = 0; row < task.rows; ++row) {
-                std::int64_t best = 0;
-                for (std::int64_t i = 1; i < task.width; ++i) {
-                    if (x[row * task.width + i] > x[row * task.width + best]) best = i;
-                }
-                samples.push_back({row, static_cast<double>(best)});
-            }
-            break;
-        case TaskKind::choice:
-            for (const std::int64_t row : spread(task.rows, 16)) {
-                const float* scores = x + row * task.width;
-                std::vector<std::int64_t> order(size(task.width));
-                std::iota(order.begin(), order.end(), 0);
-                std::ranges::stable_sort(order, std::greater<>(), [&](std::int64_t i) { return scores[i]; });
-                double total = 0.0;
-                for (std::int64_t i = 0; i < task.chosen; ++i) total += std::exp(double{scores[order[size(i)]]});
-                for (std::int64_t i = 0; i < task.chosen; ++i) {
-                    const std::int64_t expert = order[size(i)];
-                    const std::int64_t at = 2 * (row * task.chosen + i);
-                    samples.push_back({at, static_cast<double>(expert)});
-                    samples.push_back(
-                        {at + 1, std::exp(double{scores[expert]}) / total * static_cast<double>(task.width)});
-                }
-            }
-            break;
-        case TaskKind::expert_sum:
-            for (const std::int64_t row : spread(task.rows, 3)) {
-                for (const std::int64_t i : spread(task.width, 64)) {
-                    double sum = 0.0;
-                    for (std::int64_t at = row * task.chosen; at < (row + 1) * task.chosen; ++at)
-                        sum += double{operands.shares[size(at)]} * x[operands.places[size(at)] * task.width + i];
-                    samples.push_back({row * task.width + i, sum});
-                }
-            }
-            break;
-    }
-    return samples;
-}
-
-double tolerance(const Task& task) {
-    switch (task.kind) {
-        case TaskKind::product:
-            // Activations are rounded to the type that meets the weights: 2^-9 for bf16, some 2^-8 of the largest for
-            // int8.
-            return task.weights == DType::fp32 ? 1e-4 : task.weights == DType::bf16 ? 1e-2 : 3e-2;
-        case TaskKind::attention:
-            return task.kv == DType::bf16 ? 2e-2 : 1e-3;
-        default:
-            return 1e-4;
-    }
-}
-
-double largest_error(std::span<const Sample> samples, std::span<const float> y) {
-    double square = 0.0;
-    double largest = 0.0;
-    for (const Sample& sample : samples) {
-        const double found = y[size(sample.index)];
-        if (!std::isfinite(found)) return std::numeric_limits<double>::infinity();
-        square += sample.value * sample.value;
-        largest = std::max(largest, std::fabs(found - sample.value));
-    }
-    const double typical = std::sqrt(square / static_cast<double>(std::max<std::size_t>(samples.size(), 1)));
-    return typical > 0.0 ? largest / typical : largest;
 }
 
 }  // namespace roofline::bench

@@ -104,8 +104,7 @@ struct Operands {
 /// `rotate_past`: bytes that the copies together must reach. Fails where memory is short.
 Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threads& threads);
 
-/// The right answers for copy 0, in fp64 from the very numbers that kernels read. `x_as_read` is the input of products
-/// as narrowed for this type.
+/// The right answers for copy 0, in fp64 from the very numbers that kernels read.
 std::vector<Sample> reference(const Operands& operands);
 
 /// How far off an output may be, relative to the typical size of its values.
