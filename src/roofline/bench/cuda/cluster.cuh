@@ -45,4 +45,15 @@ __device__ inline void cluster_write(float2* own, int block, const float2& value
 #endif
 }
 
+__device__ inline float4 cluster_read(const float4* own, int block) {
+    float4 value{};
+#if __CUDA_ARCH__ >= 900
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+                 : "r"(cluster_address(own, block))
+                 : "memory");
+#endif
+    return value;
+}
+
 }  // namespace roofline::cuda::kernels

@@ -117,6 +117,13 @@ __device__ inline std::uint32_t subtract_bf16(std::uint32_t a, std::uint32_t b) 
     return difference;
 }
 
+/// a b in both halves.
+__device__ inline std::uint32_t multiply_bf16(std::uint32_t a, std::uint32_t b) {
+    const __nv_bfloat162 product =
+        __hmul2(reinterpret_cast<const __nv_bfloat162&>(a), reinterpret_cast<const __nv_bfloat162&>(b));
+    return reinterpret_cast<const std::uint32_t&>(product);
+}
+
 struct Bf16 {
     static constexpr int values = 8;              // in 16 bytes
     static constexpr bool keys_are_rows = false;  // of attention's scores
@@ -167,19 +174,13 @@ struct Bytes {
 struct Fp8 : Bytes {
     __device__ static void unpack(const uint4& packed, std::uint32_t (&pairs)[words]) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const std::uint32_t four = word(packed, i);
-            pairs[2 * i] = scaled(((four << 8) & 0x80008000u) | ((four << 4) & 0x07F007F0u));
-            pairs[2 * i + 1] = scaled((four & 0x80008000u) | ((four >> 4) & 0x07F007F0u));
-        }
+        for (int i = 0; i < 4; ++i) unpack(word(packed, i), pairs[2 * i], pairs[2 * i + 1]);
     }
-
-  private:
-    __device__ static std::uint32_t scaled(std::uint32_t pair) {
+    /// Bytes 0 and 2, 1 and 3.
+    __device__ static void unpack(std::uint32_t four, std::uint32_t& even, std::uint32_t& odd) {
         constexpr std::uint32_t power = 0x7B807B80u;  // 2^120 twice
-        const __nv_bfloat162 product =
-            __hmul2(reinterpret_cast<const __nv_bfloat162&>(pair), reinterpret_cast<const __nv_bfloat162&>(power));
-        return reinterpret_cast<const std::uint32_t&>(product);
+        even = multiply_bf16(((four << 8) & 0x80008000u) | ((four << 4) & 0x07F007F0u), power);
+        odd = multiply_bf16((four & 0x80008000u) | ((four >> 4) & 0x07F007F0u), power);
     }
 };
 
@@ -187,12 +188,17 @@ struct Fp8 : Bytes {
 struct Int8 : Bytes {
     __device__ static void unpack(const uint4& packed, std::uint32_t (&pairs)[words]) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const std::uint32_t even = word(packed, i);
-            const std::uint32_t odd = even >> 8;
-            pairs[2 * i] = subtract_bf16((even & 0x007F007Fu) | 0x43004300u, (even & 0x00800080u) | 0x43004300u);
-            pairs[2 * i + 1] = subtract_bf16((odd & 0x007F007Fu) | 0x43004300u, (odd & 0x00800080u) | 0x43004300u);
-        }
+        for (int i = 0; i < 4; ++i) unpack(word(packed, i), pairs[2 * i], pairs[2 * i + 1]);
+    }
+    /// Bytes 0 and 2, 1 and 3.
+    __device__ static void unpack(std::uint32_t four, std::uint32_t& even, std::uint32_t& odd) {
+        even = signed_pair(four);
+        odd = signed_pair(four >> 8);
+    }
+
+  private:
+    __device__ static std::uint32_t signed_pair(std::uint32_t bytes) {
+        return subtract_bf16((bytes & 0x007F007Fu) | 0x43004300u, (bytes & 0x00800080u) | 0x43004300u);
     }
 };
 

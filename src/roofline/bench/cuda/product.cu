@@ -36,6 +36,23 @@ const std::vector<RoutedVariant>& all_routed(Format weights) {
     return fp8_routed();
 }
 
+/// Clusters of a variant that run at the same time: there may be multiprocessors that none fits on.
+template <class Work>
+int clusters_at_once(const Variant<Work>& variant) {
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {static_cast<unsigned>(variant.cluster), 1, 1};
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(variant.cluster));
+    config.blockDim = dim3(static_cast<unsigned>(variant.threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(variant.shared_bytes);
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    int clusters = 0;
+    must(cudaOccupancyMaxActiveClusters(&clusters, variant.kernel, &config), "clusters of a product");
+    return std::max(clusters, 1);
+}
+
 template <class Work>
 std::vector<Variant<Work>> usable(const std::vector<Variant<Work>>& all) {
     std::vector<Variant<Work>> some;
@@ -51,6 +68,7 @@ std::vector<Variant<Work>> usable(const std::vector<Variant<Work>>& all) {
                  "shared memory of a product");
         }
         some.push_back(variant);
+        if (variant.cluster > 1) some.back().clusters = clusters_at_once(variant);
     }
     return some;
 }
@@ -58,9 +76,13 @@ std::vector<Variant<Work>> usable(const std::vector<Variant<Work>>& all) {
 template <class Work>
 void launch_tiles(const Variant<Work>& variant, const Work& work, int panels, bool overlap, cudaStream_t stream) {
     int blocks = (work.n + variant.block_rows - 1) / variant.block_rows * panels;
-    if (variant.resident > 0) blocks = std::min(blocks, variant.resident * multiprocessors());
-    start(variant.kernel, dim3(static_cast<unsigned>(blocks)), variant.threads,
-          static_cast<std::size_t>(variant.shared_bytes), overlap, stream, work);
+    if (variant.cluster > 1) {
+        blocks = std::min(blocks, variant.clusters) * variant.cluster;
+    } else if (variant.resident > 0) {
+        blocks = std::min(blocks, variant.resident * multiprocessors());
+    }
+    start_clusters(variant.kernel, dim3(static_cast<unsigned>(blocks)), variant.cluster, variant.threads,
+                   static_cast<std::size_t>(variant.shared_bytes), overlap, stream, work);
 }
 
 }  // namespace

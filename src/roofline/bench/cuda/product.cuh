@@ -1,6 +1,6 @@
 // Products y[m,n] = x[m,k] W[n,k]^T: with few rows of activations, m up to 64, decoding's, which read every weight once
-// and wait for memory; and in bf16 with many (product_wide.cuh). Kernels are compiled in several variants; whoever runs
-// a shape times them first and takes the best (ways.cuh), as libraries do with their own.
+// and wait for memory; and on Hopper with many (product_panels.cuh). Kernels are compiled in several variants; whoever
+// runs a shape times them first and takes the best (ways.cuh), as libraries do with their own.
 //
 // FLOPs: 2 m n k. Bytes: n k bits/8 for the weights, their scales (int4: n k/128 bf16; fp8, int8: n floats), m k
 // activations read and m n bf16 written.
@@ -49,6 +49,8 @@ struct Variant {
     bool (*takes)(const Work&) = nullptr;  // whether it can do a shape; null: any
     bool in_panels = false;                // more rows than `most_rows` go so many at a time within one launch
     bool hopper_alone = false;             // by instructions that later architectures do not have
+    int cluster = 1;                       // blocks that share a tile
+    int clusters = 0;                      // of them at the same time, where a device was asked
 };
 using ProductVariant = Variant<Product>;
 using RoutedVariant = Variant<RoutedProduct>;

@@ -3,7 +3,7 @@
 #include "roofline/bench/cuda/product_bulk.cuh"
 #include "roofline/bench/cuda/product_experts.cuh"
 #include "roofline/bench/cuda/product_kernel.cuh"
-#include "roofline/bench/cuda/product_wide.cuh"
+#include "roofline/bench/cuda/product_panels.cuh"
 
 namespace roofline::cuda::kernels {
 
@@ -24,8 +24,18 @@ const std::vector<ProductVariant>& bf16_products() {
         bulk_variant<Bf16, 2, 8, 2, 2048, 3, 1>("bulk, 1 x 8 warps, 2 tiles, 3 x 2048 B"),
         bulk_variant<Bf16, 4, 8, 2, 2048, 2, 1>("bulk, 1 x 8 warps, 2 tiles, 2 x 2048 B"),
         bulk_variant<Bf16, 8, 8, 2, 1024, 4, 1>("bulk, 1 x 8 warps, 2 tiles, 4 x 1024 B"),
-        wide_variant<64>("wide, 64 x 256"),
-        wide_variant<128>("wide, 128 x 256"),
+        panel_variant<PanelBf16, 4, 32, 1>("panels, 256 x 32"),
+        panel_variant<PanelBf16, 4, 32, 1, 2>("panels, 256 x 32, 2 blocks a tile"),
+        panel_variant<PanelBf16, 4, 32, 1, 4>("panels, 256 x 32, 4 blocks a tile"),
+        panel_variant<PanelBf16, 4, 32, 1, 7>("panels, 256 x 32, 7 blocks a tile"),
+        panel_variant<PanelBf16, 4, 64, 1>("panels, 256 x 64"),
+        panel_variant<PanelBf16, 4, 64, 1, 2>("panels, 256 x 64, 2 blocks a tile"),
+        panel_variant<PanelBf16, 4, 64, 1, 4>("panels, 256 x 64, 4 blocks a tile"),
+        panel_variant<PanelBf16, 4, 64, 1, 7>("panels, 256 x 64, 7 blocks a tile"),
+        panel_variant<PanelBf16, 2, 128, 1>("panels, 128 x 128"),
+        panel_variant<PanelBf16, 2, 128, 1, 2>("panels, 128 x 128, 2 blocks a tile"),
+        panel_variant<PanelBf16, 2, 128, 1, 3>("panels, 128 x 128, 3 blocks a tile"),
+        panel_variant<PanelBf16, 2, 256, 1>("panels, 128 x 256"),
     };
     return variants;
 }
@@ -49,8 +59,10 @@ const std::vector<RoutedVariant>& bf16_routed() {
         bulk_variant<Bf16, 2, 8, 2, 2048, 3, 1, RoutedProduct>("bulk, 1 x 8 warps, 2 tiles, 3 x 2048 B"),
         bulk_variant<Bf16, 4, 8, 2, 2048, 2, 1, RoutedProduct>("bulk, 1 x 8 warps, 2 tiles, 2 x 2048 B"),
         bulk_variant<Bf16, 8, 8, 2, 1024, 4, 1, RoutedProduct>("bulk, 1 x 8 warps, 2 tiles, 4 x 1024 B"),
-        wide_variant<64, RoutedProduct>("wide, 64 x 256"),
-        wide_variant<128, RoutedProduct>("wide, 128 x 256"),
+        panel_variant<PanelBf16, 4, 32, 1, 1, RoutedProduct>("panels, 256 x 32"),
+        panel_variant<PanelBf16, 4, 64, 1, 1, RoutedProduct>("panels, 256 x 64"),
+        panel_variant<PanelBf16, 2, 128, 1, 1, RoutedProduct>("panels, 128 x 128"),
+        panel_variant<PanelBf16, 2, 256, 1, 1, RoutedProduct>("panels, 128 x 256"),
     };
     return variants;
 }

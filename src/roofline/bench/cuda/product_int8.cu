@@ -5,6 +5,7 @@
 #include "roofline/bench/cuda/product_digits.cuh"
 #include "roofline/bench/cuda/product_experts.cuh"
 #include "roofline/bench/cuda/product_kernel.cuh"
+#include "roofline/bench/cuda/product_panels.cuh"
 
 namespace roofline::cuda::kernels {
 
@@ -39,6 +40,18 @@ const std::vector<ProductVariant>& int8_products() {
         bulk_variant<Int8, 1, 16, 1, 4096, 3, 1>("bulk, 1 x 16 warps, 1 tiles, 3 x 4096 B"),
         bulk_variant<Int8, 2, 8, 2, 1024, 6, 1>("bulk, 1 x 8 warps, 2 tiles, 6 x 1024 B"),
         bulk_variant<Int8, 2, 8, 2, 2048, 3, 1>("bulk, 1 x 8 warps, 2 tiles, 3 x 2048 B"),
+        panel_variant<PanelBytes<Int8>, 4, 32, 2>("panels, 256 x 32"),
+        panel_variant<PanelBytes<Int8>, 4, 32, 2, 2>("panels, 256 x 32, 2 blocks a tile"),
+        panel_variant<PanelBytes<Int8>, 4, 32, 2, 4>("panels, 256 x 32, 4 blocks a tile"),
+        panel_variant<PanelBytes<Int8>, 4, 32, 2, 7>("panels, 256 x 32, 7 blocks a tile"),
+        panel_variant<PanelBytes<Int8>, 4, 64, 2>("panels, 256 x 64"),
+        panel_variant<PanelBytes<Int8>, 4, 64, 2, 2>("panels, 256 x 64, 2 blocks a tile"),
+        panel_variant<PanelBytes<Int8>, 4, 64, 2, 4>("panels, 256 x 64, 4 blocks a tile"),
+        panel_variant<PanelBytes<Int8>, 4, 64, 2, 7>("panels, 256 x 64, 7 blocks a tile"),
+        panel_variant<PanelBytes<Int8>, 2, 128, 1>("panels, 128 x 128"),
+        panel_variant<PanelBytes<Int8>, 2, 128, 1, 2>("panels, 128 x 128, 2 blocks a tile"),
+        panel_variant<PanelBytes<Int8>, 2, 128, 1, 3>("panels, 128 x 128, 3 blocks a tile"),
+        panel_variant<PanelBytes<Int8>, 2, 256, 1>("panels, 128 x 256"),
     };
     return variants;
 }
@@ -60,6 +73,10 @@ const std::vector<RoutedVariant>& int8_routed() {
         bulk_variant<Int8, 1, 8, 1, 1024, 5, 2, RoutedProduct>("bulk, 2 x 8 warps, 1 tiles, 5 x 1024 B"),
         bulk_variant<Int8, 1, 8, 1, 2048, 3, 2, RoutedProduct>("bulk, 2 x 8 warps, 1 tiles, 3 x 2048 B"),
         bulk_variant<Int8, 2, 8, 2, 1024, 6, 1, RoutedProduct>("bulk, 1 x 8 warps, 2 tiles, 6 x 1024 B"),
+        panel_variant<PanelBytes<Int8>, 4, 32, 2, 1, RoutedProduct>("panels, 256 x 32"),
+        panel_variant<PanelBytes<Int8>, 4, 64, 2, 1, RoutedProduct>("panels, 256 x 64"),
+        panel_variant<PanelBytes<Int8>, 2, 128, 1, 1, RoutedProduct>("panels, 128 x 128"),
+        panel_variant<PanelBytes<Int8>, 2, 256, 1, 1, RoutedProduct>("panels, 128 x 256"),
     };
     return variants;
 }

@@ -84,10 +84,45 @@ __device__ inline int row_of_x(const RoutedProduct& product, int activation) {
     return product.rows != nullptr ? __ldg(product.rows + activation) : activation;
 }
 
+/// Turns there are where a kernel takes panels of so many rows of either kind of product.
+__device__ inline int panel_turns(const Product& product, int tiles, int panel_rows) {
+    return (product.m + panel_rows - 1) / panel_rows * tiles;
+}
+__device__ inline int panel_turns(const RoutedProduct& product, int tiles, int) {
+    return turns(product, tiles);
+}
+
+/// The panel whose turn it is, as a product, and its tile of weights.
+__device__ inline Product panel_at(const Product& product, int number, int tiles, int panel_rows, int x_bytes, int, int,
+                                   int& tile) {
+    const Turn turn = grouped_turn(number, tiles, (product.m + panel_rows - 1) / panel_rows);
+    tile = turn.tile;
+    const auto first = static_cast<std::size_t>(turn.panel) * static_cast<std::size_t>(panel_rows);
+    Product own = product;
+    own.m = min(panel_rows, product.m - static_cast<int>(first));
+    own.x = static_cast<const std::uint8_t*>(product.x) +
+            first * static_cast<std::size_t>(product.k) * static_cast<std::size_t>(x_bytes);
+    own.y = static_cast<std::uint8_t*>(product.y) + 2 * first * static_cast<std::size_t>(product.n);
+    return own;
+}
+__device__ inline RoutedProduct panel_at(const RoutedProduct& product, int turn, int tiles, int, int, int row_bytes,
+                                         int scale_bytes, int& tile) {
+    tile = turn % tiles;
+    return at_turn(product, turn, tiles, row_bytes, scale_bytes);
+}
+
+__device__ inline bool settled(const Product&) {
+    return true;
+}
+__device__ inline bool settled(const RoutedProduct& product) {
+    return product.settled;
+}
+
 /// What a block does when it has written its tile: of a product that is part of something larger.
 __device__ inline void after_tile(const Product&) {}
 
-/// Writes the results of a tile of `Rows` rows of weights, by `sum_of(activation, row of the tile)`.
+/// Writes the results of a tile of `Rows` rows of weights, by `sum_of(activation, row of the tile)`: what this thread
+/// of so many does of it.
 template <int Rows, class Work, class SumOf>
 __device__ void write_tile(const Work& product, int first_row, int most, int threads, const SumOf& sum_of) {
     auto* y = static_cast<__nv_bfloat16*>(product.y);

@@ -1,5 +1,6 @@
-// Tensor instructions of Hopper's warp groups (four warps), whose operands lie in shared memory: bf16, lines of 64
-// values (128 bytes) whose 16-byte pieces are exchanged, piece p of line l at p ^ l % 8, so that no two meet in a bank.
+// Tensor instructions of Hopper's warp groups (four warps), whose operands lie in shared memory: lines of 128 bytes (64
+// values of bf16, 128 of e4m3) whose 16-byte pieces are exchanged, piece p of line l at p ^ l % 8, so that no two meet
+// in a bank.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@ namespace roofline::cuda::kernels {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/// An operand for `warpgroup_multiply`: lines one after another from a multiple of 1024 bytes on. 16 values further on
+/// An operand of a multiplication: lines one after another from a multiple of 1024 bytes on. 16 values further on
 /// in every line: + 2.
 __device__ inline std::uint64_t operand_at(std::uint32_t address) {
     constexpr std::uint64_t exchanged = std::uint64_t{1} << 62;
@@ -33,32 +34,135 @@ __device__ void warpgroup_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
-/// sums += a b^T for 64 lines of a and 128 of b, 16 values of each; or = where `more` is false. A lane's sums are of
-/// lines 16 warp + lane / 4 (and 8 more for i % 4 >= 2) of a and 8 (i / 4) + 2 (lane % 4) + i % 2 of b.
-__device__ inline void warpgroup_multiply(float (&sums)[64], std::uint64_t a, std::uint64_t b, bool more) {
+// What an instruction's sums are, as operands, and as the constraints of an asm statement.
+#define ROOFLINE_SUMS_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define ROOFLINE_SUMS_32 \
+    ROOFLINE_SUMS_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define ROOFLINE_SUMS_64                                                                 \
+    ROOFLINE_SUMS_32                                                                     \
+    ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define ROOFLINE_FOUR(sums, i) "+f"(sums[i]), "+f"(sums[(i) + 1]), "+f"(sums[(i) + 2]), "+f"(sums[(i) + 3])
+#define ROOFLINE_SIXTEEN(sums, i) \
+    ROOFLINE_FOUR(sums, i), ROOFLINE_FOUR(sums, (i) + 4), ROOFLINE_FOUR(sums, (i) + 8), ROOFLINE_FOUR(sums, (i) + 12)
+
+// The multiplications: sums += a b^T for 64 lines of a and as many of b as the name says, twice as many as a lane has
+// sums; 32 bytes of each line; or = where `more` is false. A lane's sums are of lines 16 warp + lane / 4 (and 8 more
+// for i % 4 >= 2) of a and 8 (i / 4) + 2 (lane % 4) + i % 2 of b. Both operands from shared memory; or a from
+// registers, as mma m16n8k16 (of bf16; of e4m3 m16n8k32) has it for each warp's 16 lines.
+
+__device__ inline void warpgroup_bf16(float (&sums)[16], std::uint64_t a, std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %18, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {" ROOFLINE_SUMS_16
+        "}, %16, %17, more, 1, 1, 0, 0;\n"
+        "}"
+        : ROOFLINE_SIXTEEN(sums, 0)
+        : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
+__device__ inline void warpgroup_bf16(float (&sums)[32], std::uint64_t a, std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %34, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" ROOFLINE_SUMS_32
+        "}, %32, %33, more, 1, 1, 0, 0;\n"
+        "}"
+        : ROOFLINE_SIXTEEN(sums, 0), ROOFLINE_SIXTEEN(sums, 16)
+        : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
+__device__ inline void warpgroup_bf16(float (&sums)[64], std::uint64_t a, std::uint64_t b, bool more) {
     asm volatile(
         "{\n"
         ".reg .pred more;\n"
         "setp.ne.b32 more, %66, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" ROOFLINE_SUMS_64
         "}, %64, %65, more, 1, 1, 0, 0;\n"
         "}"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]), "+f"(sums[6]),
-          "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]), "+f"(sums[12]), "+f"(sums[13]),
-          "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]), "+f"(sums[18]), "+f"(sums[19]),
-          "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23]), "+f"(sums[24]), "+f"(sums[25]),
-          "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]), "+f"(sums[29]), "+f"(sums[30]), "+f"(sums[31]),
-          "+f"(sums[32]), "+f"(sums[33]), "+f"(sums[34]), "+f"(sums[35]), "+f"(sums[36]), "+f"(sums[37]),
-          "+f"(sums[38]), "+f"(sums[39]), "+f"(sums[40]), "+f"(sums[41]), "+f"(sums[42]), "+f"(sums[43]),
-          "+f"(sums[44]), "+f"(sums[45]), "+f"(sums[46]), "+f"(sums[47]), "+f"(sums[48]), "+f"(sums[49]),
-          "+f"(sums[50]), "+f"(sums[51]), "+f"(sums[52]), "+f"(sums[53]), "+f"(sums[54]), "+f"(sums[55]),
-          "+f"(sums[56]), "+f"(sums[57]), "+f"(sums[58]), "+f"(sums[59]), "+f"(sums[60]), "+f"(sums[61]),
-          "+f"(sums[62]), "+f"(sums[63])
+        : ROOFLINE_SIXTEEN(sums, 0), ROOFLINE_SIXTEEN(sums, 16), ROOFLINE_SIXTEEN(sums, 32), ROOFLINE_SIXTEEN(sums, 48)
         : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
+__device__ inline void warpgroup_bf16(float (&sums)[16], const std::uint32_t (&a)[4], std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %21, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {" ROOFLINE_SUMS_16
+        "}, {%16, %17, %18, %19}, %20, more, 1, 1, 0;\n"
+        "}"
+        : ROOFLINE_SIXTEEN(sums, 0)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(more)));
+}
+__device__ inline void warpgroup_bf16(float (&sums)[32], const std::uint32_t (&a)[4], std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %37, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" ROOFLINE_SUMS_32
+        "}, {%32, %33, %34, %35}, %36, more, 1, 1, 0;\n"
+        "}"
+        : ROOFLINE_SIXTEEN(sums, 0), ROOFLINE_SIXTEEN(sums, 16)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(more)));
+}
+__device__ inline void warpgroup_bf16(float (&sums)[64], const std::uint32_t (&a)[4], std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %69, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" ROOFLINE_SUMS_64
+        "}, {%64, %65, %66, %67}, %68, more, 1, 1, 0;\n"
+        "}"
+        : ROOFLINE_SIXTEEN(sums, 0), ROOFLINE_SIXTEEN(sums, 16), ROOFLINE_SIXTEEN(sums, 32), ROOFLINE_SIXTEEN(sums, 48)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(more)));
+}
+__device__ inline void warpgroup_e4m3(float (&sums)[16], std::uint64_t a, std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %18, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3 {" ROOFLINE_SUMS_16
+        "}, %16, %17, more, 1, 1;\n"
+        "}"
+        : ROOFLINE_SIXTEEN(sums, 0)
+        : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
+__device__ inline void warpgroup_e4m3(float (&sums)[32], std::uint64_t a, std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %34, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3 {" ROOFLINE_SUMS_32
+        "}, %32, %33, more, 1, 1;\n"
+        "}"
+        : ROOFLINE_SIXTEEN(sums, 0), ROOFLINE_SIXTEEN(sums, 16)
+        : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
+__device__ inline void warpgroup_e4m3(float (&sums)[64], std::uint64_t a, std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {" ROOFLINE_SUMS_64
+        "}, %64, %65, more, 1, 1;\n"
+        "}"
+        : ROOFLINE_SIXTEEN(sums, 0), ROOFLINE_SIXTEEN(sums, 16), ROOFLINE_SIXTEEN(sums, 32), ROOFLINE_SIXTEEN(sums, 48)
+        : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
+
+#undef ROOFLINE_SIXTEEN
+#undef ROOFLINE_FOUR
+#undef ROOFLINE_SUMS_64
+#undef ROOFLINE_SUMS_32
+#undef ROOFLINE_SUMS_16
+
+/// After the last `warpgroup_wait`: sums are not read before it. (An asm statement's results are there when it is, for
+/// all that a compiler knows.)
+template <int Sums>
+__device__ void sums_settled(float (&sums)[Sums]) {
+#pragma unroll
+    for (int i = 0; i < Sums; ++i) asm volatile("" : "+f"(sums[i])::"memory");
 }
 
 /// How many registers a thread of this warp group has from now on.

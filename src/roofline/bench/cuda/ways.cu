@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "roofline/bench/cuda/cublaslt.cuh"
+#include "roofline/bench/cuda/launch.cuh"
 #include "roofline/bench/cuda/ways.cuh"
 
 namespace roofline::cuda::kernels {
@@ -17,24 +18,36 @@ void need_granule(Format weights, int k) {
                   ", but k is " + std::to_string(k)};
 }
 
+int rounded_up(int all, int each) {
+    return (all + each - 1) / each;
+}
+
 std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, int n, int k) {
     need_granule(weights, k);
     // The variants made for the fewest rows that still hold these: wider ones would only waste registers. Up to 8 rows
     // are one column of a tensor instruction, however they are put into it. Those that take rows in panels are worth a
-    // try where one is not mostly empty.
+    // try where one is not mostly empty, and where there are not more than eight, if larger ones can be had.
     auto all = product_variants(weights, fp8_activations);
     Product slice;
     slice.m = std::min(m, most_rows);
     slice.n = n;
     slice.k = k;
-    const bool panels = std::ranges::any_of(all, &ProductVariant::in_panels);
+    int largest = 0;  // panel
+    for (const auto& variant : all) largest = std::max(largest, variant.in_panels ? variant.most_rows : 0);
     std::erase_if(all, [&](const ProductVariant& variant) {
-        if (variant.in_panels) return 4 * m <= variant.most_rows;
-        if (panels && m > 2 * most_rows) return true;  // slower by a factor, and it takes long to find out
-        return variant.most_rows < slice.m || (variant.takes != nullptr && !variant.takes(slice));
+        if (variant.takes != nullptr && !variant.takes(slice)) return true;
+        if (variant.in_panels) {
+            const int turns = rounded_up(n, variant.block_rows) * rounded_up(m, variant.most_rows);
+            if (variant.cluster > 1 && turns >= multiprocessors()) return true;  // there is enough for all without
+            return 4 * m <= variant.most_rows || 8 * variant.most_rows < std::min(m, 8 * largest);
+        }
+        if (largest > 0 && m > 2 * most_rows) return true;  // slower by a factor, and it takes long to find out
+        return variant.most_rows < slice.m;
     });
     int width = most_rows;
-    for (const auto& variant : all) width = std::min(width, std::max(variant.most_rows, 8));
+    for (const auto& variant : all) {
+        if (!variant.in_panels) width = std::min(width, std::max(variant.most_rows, 8));
+    }
     std::vector<ProductWay> ways;
     for (const auto& variant : all) {
         if (variant.most_rows > width && !variant.in_panels) continue;
@@ -64,11 +77,12 @@ std::vector<RoutedVariant> routed_ways(Format weights, RoutedProduct shape, int 
     int enough = std::numeric_limits<int>::max();
     for (const auto& variant : all) {
         largest = std::max(largest, variant.most_rows);
-        if (variant.most_rows >= std::max(most, 8)) enough = std::min(enough, variant.most_rows);
+        if (!variant.in_panels && variant.most_rows >= std::max(most, 8)) enough = std::min(enough, variant.most_rows);
     }
     std::erase_if(all, [&](const RoutedVariant& variant) {
         shape.most_panels = most_panels(shape.m, experts, variant.most_rows);
-        return variant.most_rows > enough || 4 * variant.most_rows < std::min(mean, largest) ||
+        const bool too_wide = variant.in_panels ? 4 * most <= variant.most_rows : variant.most_rows > enough;
+        return too_wide || 4 * variant.most_rows < std::min(mean, largest) ||
                (variant.takes != nullptr && !variant.takes(shape));
     });
     return all;
