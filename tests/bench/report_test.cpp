@@ -10,9 +10,9 @@
 namespace roofline::bench {
 namespace {
 
-/// A decode step of Llama 3.1 8B in bf16 on an H100, nothing measured yet.
-bench::Run predicted() {
-    const predict::Scenario scenario = testing::scenario("llama-3.1-8b");
+/// A decode step (of Llama 3.1 8B in bf16) on an H100, nothing measured yet.
+bench::Run predicted(const char* model = "llama-3.1-8b", double batch = 1.0) {
+    const predict::Scenario scenario = testing::scenario(model, nullptr, batch);
     const predict::Report report = predict::predict(scenario);
     bench::Run run;
     run.account.device = scenario.device;
@@ -70,6 +70,22 @@ TEST(FasterThanLimit, IsNotSaidOfUnknownRoofsOrWrongAnswers) {
     EXPECT_FALSE(faster_than_limit(run, stage, 0, wrong));
     run.roofs_known = false;
     EXPECT_FALSE(faster_than_limit(run, stage, 0, timed(stage, 0, 2.0, 1)));
+}
+
+TEST(Report, HoldsWholeExpertsAgainstTheirOwnBytes) {
+    // Four tokens touch 8 (1 - (6/8)^4) = 5.47 experts of Mixtral 8x7B on the mean, and 5 are run: 28,672 x 4,096 in
+    // bf16 each, in 32 layers, at 3.35 TB/s.
+    const bench::Run run = predicted("mixtral-8x7b", 4.0);
+    const StageRun& stage = run.stages.front();
+    const std::size_t gate_up = record_named(stage, "layers.ffn.experts.gate_up");
+    const Record& record = stage.stage.records[gate_up];
+    const double weights = 5.0 * 28672.0 * 4096.0 * 2.0;
+    EXPECT_EQ(stage.planned[gate_up].task->experts, 5);
+    EXPECT_DOUBLE_EQ(record.weights.value, 32.0 * weights);
+    EXPECT_NEAR(record.times.limit.value / (32.0 * weights / 3.35e12), 1.0, 0.01);
+    EXPECT_LE(record.times.limit.value, record.times.attainable.value);
+    EXPECT_LE(record.times.attainable.value, record.times.expected.value);
+    EXPECT_DOUBLE_EQ(stage.planned[gate_up].task->rotated, weights);
 }
 
 TEST(Report, NotesWhatWasFasterAndThatTheMachineWasBusy) {

@@ -114,6 +114,25 @@ std::optional<FasterThanLimit> faster_than_limit(const Run& run, const StageRun&
     return FasterThanLimit{ratio, ceiling_too_low(run, "memory bandwidth")};
 }
 
+namespace {
+
+/// Routed experts are run in whole ones, where `predict` counts those that are touched on the mean: what is run is held
+/// against the time of its own bytes.
+void hold_to(Record& record, const Task& task) {
+    if (task.kind != TaskKind::product || task.experts == 1) return;
+    const double before = record.work.at(Level::memory).value;
+    const double now = task.bytes * record.count;
+    if (now == before) return;
+    const double ratio = now / before;
+    record.work.at(Level::memory) = Bytes(now);
+    record.weights = Bytes(record.weights.value + now - before);
+    Times& times = record.times;
+    for (Seconds* time : {&times.limit, &times.attainable, &times.expected, &times.expected_low, &times.expected_high})
+        *time = Seconds(time->value * ratio);
+}
+
+}  // namespace
+
 StageRun start_stage(const predict::Scenario& scenario, const predict::StageReport& stage, std::string dtype) {
     StageRun run;
     run.dtype = std::move(dtype);
@@ -130,6 +149,9 @@ StageRun start_stage(const predict::Scenario& scenario, const predict::StageRepo
     }
     run.bound = stage.totals.bound;
     run.planned = plan_tasks(scenario, stage);
+    for (std::size_t i = 0; i < run.planned.size(); ++i) {
+        if (run.planned[i].task) hold_to(run.stage.records[i], *run.planned[i].task);
+    }
     run.outcomes.resize(run.planned.size());
     return run;
 }

@@ -25,6 +25,13 @@ const Operator* find(const model::Lowered& lowered, std::string_view ending) {
     return nullptr;
 }
 
+/// The operator of this name that belongs to the same part of the same layers: kinds of layers differ in their sizes.
+const Operator* beside(const model::Lowered& lowered, const Operator& op, std::string_view name) {
+    const std::string wanted = op.name.substr(0, op.name.rfind('.') + 1) + std::string(name);
+    const auto found = std::ranges::find(lowered.operators, wanted, &Operator::name);
+    return found != lowered.operators.end() ? &*found : nullptr;
+}
+
 /// Bytes of a product's weights, of one expert where there are several.
 double bytes_of_one(const Operator& op) {
     double bytes = op.weight_bytes.constant;
@@ -50,6 +57,12 @@ Result<DType> weight_type(const Operator& op) {
         return fail(fmt::format("no kernel reads weights of {:.3g} bits; --dtype {} asks for the nearest that one does",
                                 stored_bits, stored_bits < 6.0 ? "int4" : "int8"));
     }
+    // 4.156 with a scale and a zero point for 128 values.
+    if (*type == DType::int4 && stored_bits > 4.3)
+        return fail(
+            fmt::format("no kernel reads int4 of {:.3g} bits, scales included; --dtype int4 asks for groups of "
+                        "128",
+                        stored_bits));
     return *type;
 }
 
@@ -70,8 +83,13 @@ Planned plan_product(const Operator& op, const Record& record, double weight_byt
     task.weights = *type;
     task.activations = bits(*type) >= 16 && bits(op.type) < 16 ? *type : op.type;
     if (task.m < 1) return refuse("nothing to do in this step");
-    // As many as are touched on the mean, in whole ones.
-    if (routed) task.experts = std::clamp<std::int64_t>(whole(weight_bytes / bytes_of_one(op)), 1, task.m);
+    if (routed) {
+        // As many as are touched on the mean, in whole ones: what they read counts, not what the mean would.
+        task.experts = std::clamp<std::int64_t>(whole(weight_bytes / bytes_of_one(op)), 1, task.m);
+        const double more = static_cast<double>(task.experts) * bytes_of_one(op) - weight_bytes;
+        task.bytes += more;
+        task.rotated += more;
+    }
     return {task, ""};
 }
 
@@ -99,6 +117,15 @@ Planned plan_attention(const Operator& op, const predict::StageReport& stage, Ta
         task.context = whole(stage.context);
         if (extent.window > 0.0) task.context = std::min(task.context, whole(extent.window));
     }
+    // Some attend to more than the newest entries, or keep less than keys and values: not what our kernels do.
+    const auto near = [](double a, double b) { return std::abs(a - b) <= 0.01 * std::abs(b); };
+    const auto context = static_cast<double>(task.context);
+    const double sequences = stage.batch;
+    const double pairs = task.prefill ? context * (context + 1.0) / 2.0 : static_cast<double>(task.tokens) * context;
+    const double entry = 2.0 * extent.kv_heads * extent.key_dim * bits(task.kv) / 8.0;
+    if (!near(4.0 * extent.heads * extent.key_dim * sequences * pairs, task.flops) ||
+        (task.rotated > 0.0 && !near(entry * sequences * context, task.rotated)))
+        return refuse("no kernel for this kind of attention");
     return {task, ""};
 }
 
@@ -173,18 +200,89 @@ std::string_view name(TaskKind kind) {
     return "";
 }
 
+namespace {
+
+Planned plan_norm(const Operator& op, const Operator* core, Task task) {
+    constexpr double flops_of_rms = 4.0;  // F12, an element
+    if (op.style == "layer_norm" || op.flops.terms[0].factor > flops_of_rms * op.extent.written)
+        return refuse("no kernel for norms that take off the mean");
+    if (op.extent.read != op.extent.written) return refuse("no kernel for norms with a gate");
+    task.kind = TaskKind::norm;
+    task.width = whole(op.extent.written);
+    const bool each_head = last_part(op.name) == "qk_norm" && op.parameters < op.extent.written;
+    if (each_head) {
+        const std::int64_t head_dim = core != nullptr ? whole(core->extent.key_dim) : 0;
+        if (head_dim == 0 || task.width % head_dim != 0) return refuse("no kernel for norms of such heads");
+        task.rows *= task.width / head_dim;
+        task.width = head_dim;
+    }
+    return {task, ""};
+}
+
+/// Element-wise work, each at the sizes that its operator has. `core`: the attention beside it; `down`: the product
+/// that reads what comes out.
+Planned plan_elementwise(const Operator& op, const Operator* core, const Operator* down, Task task) {
+    const std::string_view last = last_part(op.name);
+    const std::int64_t read = whole(op.extent.read);
+    const std::int64_t written = whole(op.extent.written);
+    const std::int64_t chosen = down != nullptr ? std::max<std::int64_t>(1, whole(down->extent.experts_chosen)) : 1;
+    if (last == "rotary" || last == "kv_write") {
+        if (!grouped(core)) return refuse("no kernel for this kind of attention");
+        task.kind = last == "rotary" ? TaskKind::rotary : TaskKind::kv_write;
+        task.query_heads = whole(core->extent.heads);
+        task.kv_heads = whole(core->extent.kv_heads);
+        task.head_dim = whole(core->extent.key_dim);
+        const std::int64_t heads = task.kind == TaskKind::rotary ? task.query_heads + task.kv_heads : 2 * task.kv_heads;
+        if (written != heads * task.head_dim) return refuse("no kernel for this kind of attention");
+        task.width = written;
+        return {task, ""};
+    }
+    if (last == "activation") {
+        if (read != 2 * written) return refuse("no kernel for activations without a gate");
+        task.kind = TaskKind::activation;
+        task.rows *= chosen;
+        task.width = written / chosen;
+        return {task, ""};
+    }
+    if (last == "residual") {
+        if (read != 2 * written) return refuse("no kernel that adds up more than two");
+        task.kind = TaskKind::add;
+        task.width = written;
+        return {task, ""};
+    }
+    if (last == "choose") {
+        task.kind = TaskKind::choice;
+        task.width = read;
+        task.chosen = written / 2;  // each with its share
+        return {task, ""};
+    }
+    if (last == "combine") {
+        if (read != chosen * written) return refuse("no kernel for a share of a row's experts");
+        task.kind = TaskKind::expert_sum;
+        task.width = written;
+        task.chosen = chosen;
+        return {task, ""};
+    }
+    if (last == "sampling") {
+        task.kind = TaskKind::sampling;
+        task.rows = task.batch;
+        task.width = read;
+        return {task, ""};
+    }
+    return refuse("no kernel for this operator");
+}
+
+}  // namespace
+
 std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict::StageReport& stage) {
     const model::Lowered& lowered = scenario.lowered;
-    const Operator* core = find(lowered, "attention.core");
-    const Operator* down = find(lowered, "ffn.down");
-    const Operator* experts = find(lowered, "experts.down");
-    const double hidden_bytes = lowered.hidden_bytes;
     const Format* kv_format = find_format(scenario.kv_type);
     const auto kv = kv_format != nullptr ? kernel_type(*kv_format) : std::nullopt;
     std::vector<Planned> planned;
     for (std::size_t i = 0; i < stage.records.size(); ++i) {
         const Record& record = stage.records[i];
         const Operator& op = lowered.operators[stage.operators[i]];
+        const Operator* core = beside(lowered, op, "core");
         Task task;
         task.name = record.name;
         task.prefill = stage.kind == predict::StageKind::prefill;
@@ -196,16 +294,7 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
         task.flops = record.work.flops.value / record.count;
         task.bytes = record.work.at(Level::memory).value / record.count;
         task.rotated = (stage.details[i].weight_bytes + stage.details[i].kv_bytes) / record.count;
-        if (core != nullptr) {
-            task.query_heads = whole(core->extent.heads);
-            task.kv_heads = whole(core->extent.kv_heads);
-            task.head_dim = whole(core->extent.key_dim);
-        }
         const std::string_view last = last_part(record.name);
-        // Elements of one row of the residual stream: only its bytes are kept, in the type that the embedding has.
-        const Operator* qkv = find(lowered, "attention.qkv");
-        const std::int64_t hidden = qkv != nullptr ? whole(qkv->extent.inner) : whole(hidden_bytes / 2.0);
-        task.width = hidden;
         const bool cached = last == "kv_write" || record.kind == Kind::attention;
         if (cached && !kv) {
             planned.push_back(refuse(fmt::format("no kernel keeps a KV cache in {}", scenario.kv_type)));
@@ -217,43 +306,13 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
         } else if (record.kind == Kind::attention) {
             planned.push_back(plan_attention(op, stage, task));
         } else if (record.kind == Kind::norm) {
-            task.kind = TaskKind::norm;
-            if (last == "qk_norm") {
-                // Per head: as many short rows as there are heads.
-                const std::int64_t heads = task.query_heads + task.kv_heads;
-                task.rows *= heads;
-                task.width = task.head_dim;
-            }
-            planned.push_back({task, ""});
-        } else if ((last == "rotary" || last == "kv_write") && !grouped(core)) {
-            planned.push_back(refuse("no kernel for this kind of attention"));
-        } else if (last == "rotary" || last == "kv_write") {
-            task.kind = last == "rotary" ? TaskKind::rotary : TaskKind::kv_write;
-            planned.push_back({task, ""});
-        } else if (const Operator* after = std::string_view(op.name).ends_with("experts.activation") ? experts : down;
-                   last == "activation" && after != nullptr) {
-            task.kind = TaskKind::activation;
-            task.width = whole(after->extent.inner);
-            if (after == experts) task.rows = whole(stage.tokens * after->extent.experts_chosen);
-            planned.push_back({task, ""});
-        } else if ((last == "choose" || last == "combine") && experts != nullptr) {
-            task.kind = last == "choose" ? TaskKind::choice : TaskKind::expert_sum;
-            task.chosen = whole(experts->extent.experts_chosen);
-            if (task.kind == TaskKind::choice) task.width = whole(experts->extent.experts_total);
-            planned.push_back({task, ""});
-        } else if (last == "residual") {
-            task.kind = TaskKind::add;
-            planned.push_back({task, ""});
+            planned.push_back(plan_norm(op, core, task));
         } else if (last == "embedding") {
             task.kind = TaskKind::embedding;
-            planned.push_back({task, ""});
-        } else if (last == "sampling") {
-            task.kind = TaskKind::sampling;
-            task.rows = whole(stage.batch);
-            task.width = whole(lowered.vocabulary);
+            task.width = whole(op.extent.written);
             planned.push_back({task, ""});
         } else {
-            planned.push_back(refuse("no kernel for this operator"));
+            planned.push_back(plan_elementwise(op, core, beside(lowered, op, "down"), task));
         }
     }
     return planned;

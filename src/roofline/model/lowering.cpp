@@ -72,6 +72,7 @@ void Lowering::lower_embedding() {
         op.weight_bytes = Form(op.stored_bytes / table_rows, gathered);  // F14: one row per token, not the table
         if (architecture_.predicts && !architecture_.own_table) shared_with_model(op);
         op.activation_bytes = Form(stream_bytes(columns), rows);
+        op.extent.read = op.extent.written = columns;
         op.formula = "F14";
         op.shape = slot(rows) + " rows of [" + number(table_rows) + " x " + number(columns) + "]";
         op.flops_text = "0";

@@ -232,6 +232,7 @@ Operator& Lowering::norm(std::string_view name, double elements, double paramete
     op.stored_bytes = parameters > 0.0 ? weight_bytes(Role::norm, parameters, 1.0) : 0.0;
     op.weight_bytes = Form(op.stored_bytes);
     op.activation_bytes = Form(stream_bytes(2.0 * elements), rows);
+    op.extent.read = op.extent.written = elements;
     op.formula = "F12";
     op.shape = "[" + slot(rows) + " x " + number(elements) + "]";
     op.flops_text = times(times(number(flops), slot(rows)), number(elements));
@@ -243,6 +244,8 @@ Operator& Lowering::elementwise(std::string_view name, double flops, double read
     op.flops = Form(flops, rows);
     op.activation_bytes = Form(stream_bytes(read + written), rows);
     note_width(stream_bytes(read + written));
+    op.extent.read = read;
+    op.extent.written = written;
     op.formula = "F13";
     op.shape = "[" + slot(rows) + " x " + number(read) + "] -> [" + slot(rows) + " x " + number(written) + "]";
     op.flops_text = times(number(flops), slot(rows));
@@ -334,6 +337,7 @@ Operator& Lowering::cache_write(std::string_view name, double elements, double b
     Operator& op = add(name, Kind::copy, Group::attention);
     op.cache_bytes = Form(bytes, rows);
     op.activation_bytes = Form(stream_bytes(elements), rows);
+    op.extent.read = op.extent.written = elements;
     op.formula = "F17";
     op.shape = "[" + slot(rows) + " x " + number(elements) + "] into the cache";
     op.flops_text = "0";

@@ -18,8 +18,10 @@ namespace roofline::model {
 /// does not apply stays zero.
 struct Extent {
     Pattern pattern = Pattern::stream;
-    int rows = -1;        // element-wise work: a feature, how many rows it is done on
-    std::string weights;  // their format, or the type of the computation: "bf16", "fp8_block", "q4_k"
+    int rows = -1;         // element-wise work: a feature, how many rows it is done on
+    double read = 0.0;     // the same, norms, gathers and writes to a cache: elements of a row that come in,
+    double written = 0.0;  // and that go out
+    std::string weights;   // their format, or the type of the computation: "bf16", "fp8_block", "q4_k"
     // Products: [rows x inner] x [inner x cols], `copies` of them; the rows follow from the flops.
     double inner = 0.0;
     double cols = 0.0;

@@ -56,6 +56,7 @@ void GatedDelta::lower(Lowering& to) const {
              .value_dim = s.value_dim});
     Operator& norm = to.norm("gated_norm", values, s.value_dim);
     norm.activation_bytes.add(to.stream_bytes(values), rows);  // the gate
+    norm.extent.read += values;
     to.product({.name = "out",
                 .group = Group::attention,
                 .role = Role::mixer_out,

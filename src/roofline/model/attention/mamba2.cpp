@@ -60,6 +60,7 @@ void Mamba2::lower(Lowering& to) const {
     if (s.gated_norm) {
         Operator& norm = to.norm("gated_norm", inner, inner);
         norm.activation_bytes.add(to.stream_bytes(inner), rows);  // the gate
+        norm.extent.read += inner;
     } else {
         to.elementwise("gate", 2.0 * inner, 2.0 * inner, inner, rows);
     }
