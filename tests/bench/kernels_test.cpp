@@ -434,9 +434,9 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
     }
     tasks.push_back(attention(2, 1, 100, DType::bf16));
     tasks.push_back(attention(1, 20, 20, DType::bf16));
-    for (const TaskKind kind :
-         {TaskKind::norm, TaskKind::add, TaskKind::activation, TaskKind::rotary, TaskKind::kv_write,
-          TaskKind::embedding, TaskKind::sampling, TaskKind::choice, TaskKind::expert_sum}) {
+    for (const TaskKind kind : {TaskKind::norm, TaskKind::layer_norm, TaskKind::add, TaskKind::activation,
+                                TaskKind::plain_activation, TaskKind::rotary, TaskKind::kv_write, TaskKind::embedding,
+                                TaskKind::sampling, TaskKind::choice, TaskKind::expert_sum}) {
         Task task = attention(3, 1, 17, DType::bf16);
         task.name = std::string(name(kind));
         task.kind = kind;

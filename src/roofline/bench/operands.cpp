@@ -429,6 +429,7 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     }
     operands.x = random_floats(numbers.in, 1U << 20U);
     operands.gain = random_floats(task.width, 5U << 20U);
+    if (task.kind == TaskKind::layer_norm) operands.bias = random_floats(task.width, 7U << 20U);
     operands.y.resize(size(numbers.out));
     operands.poison();
     return operands;

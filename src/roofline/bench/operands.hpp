@@ -89,6 +89,7 @@ struct Operands {
     std::vector<Memory> tables;  // embedding
     std::vector<float> x;        // fp32 input
     std::vector<float> gain;
+    std::vector<float> bias;  // of a layer norm
     std::vector<std::int32_t> tokens;
     std::vector<std::int64_t> places;  // expert_sum, [row][chosen]: where a row's results lie in x
     std::vector<float> shares;         // and the weight of each; those of a row add up to 1

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "roofline/bench/operands.hpp"
@@ -87,8 +88,30 @@ std::vector<Sample> reference(const Operands& operands) {
                     samples.push_back({row * task.width + i, x[row * task.width + i] * scale * operands.gain[size(i)]});
             }
             break;
+        case TaskKind::layer_norm:
+            for (const std::int64_t row : spread(task.rows, 3)) {
+                const float* own = x + row * task.width;
+                const auto count = static_cast<double>(task.width);
+                double mean = 0.0;
+                for (std::int64_t i = 0; i < task.width; ++i) mean += double{own[i]} / count;
+                double square = 0.0;
+                for (std::int64_t i = 0; i < task.width; ++i) square += std::pow(double{own[i]} - mean, 2.0);
+                const double scale = 1.0 / std::sqrt(square / count + 1e-5);
+                for (const std::int64_t i : spread(task.width, 64)) {
+                    samples.push_back({row * task.width + i, (double{own[i]} - mean) * scale * operands.gain[size(i)] +
+                                                                 double{operands.bias[size(i)]}});
+                }
+            }
+            break;
         case TaskKind::add:  // y += x, with y = x before
             for (const std::int64_t i : spread(task.rows * task.width, 256)) samples.push_back({i, 2.0 * double{x[i]}});
+            break;
+        case TaskKind::plain_activation:
+            for (const std::int64_t i : spread(task.rows * task.width, 256)) {
+                const double value = x[i];
+                const double u = std::sqrt(2.0 / std::numbers::pi) * (value + 0.044715 * value * value * value);
+                samples.push_back({i, 0.5 * value * (1.0 + std::tanh(u))});
+            }
             break;
         case TaskKind::activation:
             for (const std::int64_t row : spread(task.rows, 3)) {

@@ -180,10 +180,14 @@ std::string_view name(TaskKind kind) {
             return "attention";
         case TaskKind::norm:
             return "norm";
+        case TaskKind::layer_norm:
+            return "layer_norm";
         case TaskKind::add:
             return "add";
         case TaskKind::activation:
             return "activation";
+        case TaskKind::plain_activation:
+            return "plain_activation";
         case TaskKind::rotary:
             return "rotary";
         case TaskKind::kv_write:
@@ -203,11 +207,9 @@ std::string_view name(TaskKind kind) {
 namespace {
 
 Planned plan_norm(const Operator& op, const Operator* core, Task task) {
-    constexpr double flops_of_rms = 4.0;  // F12, an element
-    if (op.style == "layer_norm" || op.flops.terms[0].factor > flops_of_rms * op.extent.written)
-        return refuse("no kernel for norms that take off the mean");
+    constexpr double flops_of_rms = 4.0;  // F12, an element; where the mean is taken off it has more
     if (op.extent.read != op.extent.written) return refuse("no kernel for norms with a gate");
-    task.kind = TaskKind::norm;
+    task.kind = op.flops.terms[0].factor > flops_of_rms * op.extent.written ? TaskKind::layer_norm : TaskKind::norm;
     task.width = whole(op.extent.written);
     const bool each_head = last_part(op.name) == "qk_norm" && op.parameters < op.extent.written;
     if (each_head) {
@@ -238,8 +240,8 @@ Planned plan_elementwise(const Operator& op, const Operator* core, const Operato
         return {task, ""};
     }
     if (last == "activation") {
-        if (read != 2 * written) return refuse("no kernel for activations without a gate");
-        task.kind = TaskKind::activation;
+        if (read != written && read != 2 * written) return refuse("no kernel for this activation");
+        task.kind = read == written ? TaskKind::plain_activation : TaskKind::activation;
         task.rows *= chosen;
         task.width = written / chosen;
         return {task, ""};

@@ -16,9 +16,11 @@ namespace roofline::bench {
 enum class TaskKind {
     product,
     attention,
-    norm,
+    norm,        // by the root mean square
+    layer_norm,  // by mean and deviation, with a bias
     add,
-    activation,
+    activation,        // of a gate, times what it gates
+    plain_activation,  // without a gate
     rotary,
     kv_write,
     embedding,

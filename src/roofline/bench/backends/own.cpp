@@ -102,11 +102,17 @@ class OwnKernel final : public Kernel {
             case TaskKind::norm:
                 rms_norm(x, operands_.gain.data(), y, task.rows, task.width, threads_);
                 break;
+            case TaskKind::layer_norm:
+                layer_norm(x, operands_.gain.data(), operands_.bias.data(), y, task.rows, task.width, threads_);
+                break;
             case TaskKind::add:
                 add(y, x, task.rows, task.width, threads_);
                 break;
             case TaskKind::activation:
                 silu_multiply(x, y, task.rows, task.width, threads_);
+                break;
+            case TaskKind::plain_activation:
+                gelu(x, y, task.rows, task.width, threads_);
                 break;
             case TaskKind::rotary:
                 if (!turned_) operands_.y = operands_.x;

@@ -38,10 +38,15 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
                                  whole(task, "tokens", 1, 1), format_named(text(task, "kv_dtype", "bf16"))},
                    backend, effort);
     }
-    return run(clock,
-               SmallTask{kind, whole(task, "rows", 0, 0), whole(task, "width", 0, 0), whole(task, "heads", 0, 0),
-                         whole(task, "kv_heads", 0, 0), whole(task, "head_dim", 0, 0), whole(task, "chosen", 0, 0)},
-               backend, effort.seconds);
+    SmallTask small{kind,
+                    whole(task, "rows", 0, 0),
+                    whole(task, "width", 0, 0),
+                    whole(task, "heads", 0, 0),
+                    whole(task, "kv_heads", 0, 0),
+                    whole(task, "head_dim", 0, 0),
+                    whole(task, "chosen", 0, 0)};
+    if (kind == "kv_write") small.cache = format_named(text(task, "kv_dtype", "bf16"));
+    return run(clock, small, backend, effort.seconds);
 }
 
 json answer(const Outcome& outcome) {

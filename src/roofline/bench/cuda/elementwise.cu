@@ -79,6 +79,59 @@ __global__ void norm_kernel(void* to, void* residual, Rows x, const void* weight
     }
 }
 
+/// Kept in registers as above, between three passes.
+__global__ void layer_norm_kernel(void* to, const void* x, const void* weight, const void* bias, int width) {
+    constexpr int most = 4;
+    let_next_start();
+    wait_for_previous();
+    const int pieces = width / 8;
+    const std::size_t row = static_cast<std::size_t>(blockIdx.x) * pieces;
+    const auto each_piece = [&](const auto& take) {
+#pragma unroll
+        for (int i = 0; i < most; ++i) {
+            const int piece = static_cast<int>(threadIdx.x + i * blockDim.x);
+            if (piece < pieces) take(i, piece);
+        }
+    };
+    Eight mine[most];
+    float sum = 0.0f;
+    each_piece([&](int i, int piece) {
+        mine[i] = read(x, row + piece);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) sum += mine[i].v[j];
+    });
+    const float mean = block_sum(sum) / static_cast<float>(width);
+    __syncthreads();  // before others' sums are written over
+    float squares = 0.0f;
+    each_piece([&](int i, int) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) squares += (mine[i].v[j] - mean) * (mine[i].v[j] - mean);
+    });
+    const float factor = rsqrtf(block_sum(squares) / static_cast<float>(width) + epsilon);
+    each_piece([&](int i, int piece) {
+        const Eight gain = read(weight, piece);
+        const Eight added = read(bias, piece);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) mine[i].v[j] = (mine[i].v[j] - mean) * factor * gain.v[j] + added.v[j];
+        write(to, row + piece, mine[i]);
+    });
+}
+
+__global__ void gelu_kernel(void* to, const void* x, std::size_t total) {
+    constexpr float factor = 1.59576912f;  // 2 sqrt(2 / pi)
+    let_next_start();
+    wait_for_previous();
+    const std::size_t index = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= total) return;
+    Eight eight = read(x, index);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        const float value = eight.v[i];
+        eight.v[i] = value / (1.0f + __expf(-factor * (value + 0.044715f * value * value * value)));
+    }
+    write(to, index, eight);
+}
+
 __global__ void sum_rows_kernel(void* to, RowSums x, int pieces, std::size_t total) {
     let_next_start();
     wait_for_previous();
@@ -278,6 +331,16 @@ int row_threads(int width) {
 void norm(void* to, const void* x, const void* weight, int rows, int width, Launch launch) {
     start(&norm_kernel<false, const void*>, dim3(static_cast<unsigned>(rows)), row_threads(width), 0, launch.overlap,
           launch.stream, to, static_cast<void*>(nullptr), x, weight, width);
+}
+
+void layer_norm(void* to, const void* x, const void* weight, const void* bias, int rows, int width, Launch launch) {
+    start(&layer_norm_kernel, dim3(static_cast<unsigned>(rows)), row_threads(width), 0, launch.overlap, launch.stream,
+          to, x, weight, bias, width);
+}
+
+void gelu(void* to, const void* x, int rows, int width, Launch launch) {
+    const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width / 8);
+    start(&gelu_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, x, total);
 }
 
 void add_norm(void* to, void* residual, const void* x, const void* weight, int rows, int width, Launch launch) {

@@ -18,6 +18,9 @@ struct Launch {
 /// to = x / rms(x) * weight, a row at a time. 4 rows width FLOP; 4 rows width + 2 width bytes.
 void norm(void* to, const void* x, const void* weight, int rows, int width, Launch launch);
 
+/// to = (x - mean(x)) / deviation(x) * weight + bias. 7 rows width FLOP; 4 rows width + 4 width bytes.
+void layer_norm(void* to, const void* x, const void* weight, const void* bias, int rows, int width, Launch launch);
+
 /// residual += x; to = residual / rms * weight. 5 rows width FLOP; 8 rows width + 2 width bytes.
 void add_norm(void* to, void* residual, const void* x, const void* weight, int rows, int width, Launch launch);
 
@@ -37,6 +40,9 @@ void sum_rows(void* to, const RowSums& x, int rows, int width, Launch launch);
 
 /// to = silu(gate) up, gate and up side by side in a row of 2 width. 5 rows width FLOP; 6 rows width bytes.
 void silu_product(void* to, const void* gate_up, int rows, int width, Launch launch);
+
+/// to = gelu(x), by its approximation with a tangent. 8 rows width FLOP; 4 rows width bytes.
+void gelu(void* to, const void* x, int rows, int width, Launch launch);
 
 /// to = a + b. rows width FLOP; 6 rows width bytes.
 void add(void* to, const void* a, const void* b, int rows, int width, Launch launch);

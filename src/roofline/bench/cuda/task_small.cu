@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -35,6 +36,17 @@ Values normed(const Values& x, const Values& weight) {
     const double factor = 1.0 / std::sqrt(squares / static_cast<double>(x.size()) + 1e-5);
     Values y(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) y[i] = x[i] * factor * weight[i];
+    return y;
+}
+
+Values layer_normed(const Values& x, const Values& weight, const Values& bias) {
+    const auto count = static_cast<double>(x.size());
+    const double mean = std::accumulate(x.begin(), x.end(), 0.0) / count;
+    double squares = 0.0;
+    for (const double value : x) squares += (value - mean) * (value - mean);
+    const double factor = 1.0 / std::sqrt(squares / count + 1e-5);
+    Values y(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) y[i] = (x[i] - mean) * factor * weight[i] + bias[i];
     return y;
 }
 
@@ -85,6 +97,23 @@ double choice_error(const Routing& routing, const Memory& scores) {
         }
     }
     return difference.relative();
+}
+
+/// Keys of a cache in e4m3: each the nearest there is, so within a sixteenth of itself or half of the smallest; as a
+/// share of what is allowed for bf16.
+double fp8_cache_error(const SmallTask& task, const Memory& cache, const Memory& x, int width) {
+    const auto keys = static_cast<std::size_t>(task.kv_heads * task.head_dim);
+    double worst = 0.0;
+    for (const int row : sample(task.rows, 4)) {
+        const Values all = row_of(x, row, width);
+        const auto found = copied(cache.at<std::uint8_t>() + static_cast<std::size_t>(row) * keys, keys);
+        for (std::size_t i = 0; i < keys; ++i) {
+            const double given = all[static_cast<std::size_t>(task.heads * task.head_dim) + i];
+            const double allowed = std::max(std::abs(given) / 16.0, std::ldexp(1.0, -10));
+            worst = std::max(worst, std::abs(decode_e4m3(found[i]) - given) / allowed);
+        }
+    }
+    return worst <= 1.0 ? 0.0 : worst;
 }
 
 /// A run, and one row of what it should leave in `output`, from what its inputs were before it; or how far off it is.
@@ -169,6 +198,42 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
         op.expected = [&](int row) { return normed(row_of(x, row, width), row_of(weight, 0, width)); };
         op.flops = 4.0 * rows * width;
         op.bytes = 4.0 * rows * width + 2.0 * width;
+    } else if (task.kind == "layer_norm") {
+        op.run = [&](int) { layer_norm(to.at(), x.at(), weight.at(), other.at(), task.rows, width, launch); };
+        op.expected = [&](int row) {
+            return layer_normed(row_of(x, row, width), row_of(weight, 0, width), row_of(other, 0, width));
+        };
+        op.flops = 7.0 * rows * width;
+        op.bytes = 4.0 * rows * width + 4.0 * width;
+    } else if (task.kind == "plain_activation") {
+        op.run = [&](int) { gelu(to.at(), x.at(), task.rows, width, launch); };
+        op.expected = [&](int row) {
+            Values y = row_of(x, row, width);
+            for (double& value : y) {
+                value *=
+                    0.5 *
+                    (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (value + 0.044715 * value * value * value)));
+            }
+            return y;
+        };
+        op.flops = 8.0 * rows * width;
+        op.bytes = 4.0 * rows * width;
+    } else if (task.kind == "sampling") {
+        which = Memory(static_cast<std::size_t>(task.rows) * sizeof(int));
+        shares = Memory(static_cast<std::size_t>(task.rows) * 64 * 8);
+        op.run = [&](int) {
+            largest(which.at<int>(), x.at(), task.rows, width, shares.at<unsigned long long>(), launch);
+        };
+        op.error = [&] {
+            const auto found = copied(which.at<int>(), static_cast<std::size_t>(task.rows));
+            for (int row = 0; row < task.rows; ++row) {
+                const Values own = row_of(x, row, width);
+                const auto best = std::max_element(own.begin(), own.end()) - own.begin();
+                if (found[static_cast<std::size_t>(row)] != static_cast<int>(best)) return 1e30;
+            }
+            return 0.0;
+        };
+        op.bytes = 2.0 * rows * width + 4.0 * rows;
     } else if (task.kind == "add_norm") {
         op.run = [&](int) { add_norm(to.at(), x.at(), other.at(), weight.at(), task.rows, width, launch); };
         std::vector<Values> before;
@@ -255,20 +320,25 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
         op.flops = 3.0 * turned;
         op.bytes = 4.0 * turned + 4.0 * rows * task.head_dim;
     } else if (task.kind == "kv_write") {
+        if (task.cache != Format::bf16 && task.cache != Format::fp8) throw Failure{"a cache is bf16 or fp8"};
         // Every row a sequence of its own with room for one token: the cache is then the keys, and after them the
         // values.
         auto* values_at = to.at(static_cast<std::size_t>(task.rows * task.kv_heads * task.head_dim) * 2);
         op.run = [&, values_at](int) {
             write_cache(to.at(), values_at, x.at(), task.rows, 1, 0, task.heads, task.kv_heads, task.head_dim, 1,
-                        Format::bf16, launch);
+                        task.cache, launch);
         };
-        op.output_width = task.kv_heads * task.head_dim;
-        op.expected = [&](int row) {
-            const Values all = row_of(x, row, width);
-            const auto from = all.begin() + task.heads * task.head_dim;
-            return Values(from, from + task.kv_heads * task.head_dim);
-        };
-        op.bytes = rows * 2.0 * task.kv_heads * task.head_dim * 4.0;
+        if (task.cache == Format::bf16) {
+            op.output_width = task.kv_heads * task.head_dim;
+            op.expected = [&](int row) {
+                const Values all = row_of(x, row, width);
+                const auto from = all.begin() + task.heads * task.head_dim;
+                return Values(from, from + task.kv_heads * task.head_dim);
+            };
+        } else {
+            op.error = [&] { return fp8_cache_error(task, to, x, width); };
+        }
+        op.bytes = rows * 2.0 * task.kv_heads * task.head_dim * (2.0 + bits(task.cache) / 8.0);
     } else if (task.kind == "choice") {
         routing.emplace(task.rows, width, task.chosen, 1, clock.stream());
         op.run = [&](int) { route(routing->of(0, 8), x.at(), launch); };

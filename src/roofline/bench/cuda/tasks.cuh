@@ -39,7 +39,8 @@ struct SmallTask {
     int heads = 0;
     int kv_heads = 0;
     int head_dim = 0;
-    int chosen = 0;  // choice, expert_sum: experts of a row; `width` of a choice: experts there are
+    int chosen = 0;               // choice, expert_sum: experts of a row; `width` of a choice: experts there are
+    Format cache = Format::bf16;  // kv_write
 };
 
 /// A way of doing a task.

@@ -65,6 +65,28 @@ inline __attribute__((always_inline)) void silu_run(const float* gate, const flo
     for (std::int64_t i = 0; i < run; ++i) y[i] = gate[i] / (1.0F + exponential_of_minus(gate[i])) * up[i];
 }
 
+inline __attribute__((always_inline)) void gelu_run(const float* x, float* y, std::int64_t run) {
+    constexpr float factor = 1.59576912F;  // 2 sqrt(2 / pi)
+    for (std::int64_t i = 0; i < run; ++i) {
+        const float twice = x[i] * (factor + factor * 0.044715F * x[i] * x[i]);
+        y[i] = x[i] / (1.0F + exponential_of_minus(twice));
+    }
+}
+
+/// In 16 sums, so that none waits for itself: of what `of` makes of each number.
+template <class Of>
+float sum_of_run(const float* from, std::int64_t run, const Of& of) {
+    float sums[16] = {};
+    std::int64_t at = 0;
+    for (; at + 16 <= run; at += 16) {
+        for (int i = 0; i < 16; ++i) sums[i] += of(from[at + i]);
+    }
+    float sum = 0.0F;
+    for (const float one : sums) sum += one;
+    for (; at < run; ++at) sum += of(from[at]);
+    return sum;
+}
+
 /// What is no number is passed over. Several maxima are under way, for one alone waits for itself.
 inline __attribute__((always_inline)) float largest_run(const float* from, std::int64_t run) {
     constexpr std::int64_t abreast = 64;
@@ -111,16 +133,24 @@ void rms_norm(const float* x, const float* gain, float* y, std::int64_t rows, st
     threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t row = first; row < last; ++row) {
             const float* from = x + row * width;
-            float sums[16] = {};
-            std::int64_t at = 0;
-            for (; at + 16 <= width; at += 16) {
-                for (int i = 0; i < 16; ++i) sums[i] += from[at + i] * from[at + i];
-            }
-            float square = 0.0F;
-            for (const float sum : sums) square += sum;
-            for (; at < width; ++at) square += from[at] * from[at];
+            const float square = sum_of_run(from, width, [](float value) { return value * value; });
             const float scale = 1.0F / std::sqrt(square / static_cast<float>(width) + 1e-5F);
             for (std::int64_t i = 0; i < width; ++i) y[row * width + i] = from[i] * scale * gain[i];
+        }
+    });
+}
+
+void layer_norm(const float* x, const float* gain, const float* bias, float* y, std::int64_t rows, std::int64_t width,
+                Threads& threads) {
+    threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last; ++row) {
+            const float* from = x + row * width;
+            const auto count = static_cast<float>(width);
+            const float mean = sum_of_run(from, width, [](float value) { return value; }) / count;
+            const float square =
+                sum_of_run(from, width, [mean](float value) { return (value - mean) * (value - mean); });
+            const float scale = 1.0F / std::sqrt(square / count + 1e-5F);
+            for (std::int64_t i = 0; i < width; ++i) y[row * width + i] = (from[i] - mean) * scale * gain[i] + bias[i];
         }
     });
 }
@@ -142,6 +172,12 @@ void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t wid
             multiply_run(gate, gate + width, y + item / strips * width + begin, std::min(strip, width - begin));
         }
     });
+}
+
+void gelu(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads) {
+    static const auto run = best_of<gelu_run, const float*, float*, std::int64_t>();
+    threads.ranges(rows * width, 1024,
+                   [&](std::int64_t first, std::int64_t last) { run(x + first, y + first, last - first); });
 }
 
 void rotary_table(float* table, std::int64_t first, std::int64_t count, std::int64_t head_dim) {

@@ -13,9 +13,15 @@ namespace roofline::bench {
 
 /// y = x / rms(x) * gain.
 void rms_norm(const float* x, const float* gain, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
+/// y = (x - mean(x)) / deviation(x) * gain + bias.
+void layer_norm(const float* x, const float* gain, const float* bias, float* y, std::int64_t rows, std::int64_t width,
+                Threads& threads);
 void add(float* stream, const float* x, std::int64_t rows, std::int64_t width, Threads& threads);
 /// y = silu(gate) * up, with gate and up beside each other in a row of x.
 void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
+
+/// y = gelu(x), by its approximation x / (1 + e^-2u), u = sqrt(2 / pi) (x + 0.044715 x^3).
+void gelu(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
 
 /// Where the rows of a fused QKV product lie and what becomes of them.
 struct QkvRows {
