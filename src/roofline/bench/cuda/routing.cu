@@ -157,9 +157,8 @@ __global__ __launch_bounds__(route_warps * 32) void route_few_kernel(Routing rou
     route_alone<route_warps, route_warps>(routing, scores);
 }
 
-/// A warp takes a row; blocks count in the L2, and the last one to come divides.
+/// A warp takes a row; blocks count in the L2, and the last one to come divides. Places are given by the next kernel.
 __global__ __launch_bounds__(route_warps * 32) void route_many_kernel(Routing routing, const std::uint16_t* scores) {
-    __shared__ int begins[most_experts];
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int row = static_cast<int>(blockIdx.x) * route_warps + warp;
@@ -175,14 +174,21 @@ __global__ __launch_bounds__(route_warps * 32) void route_many_kernel(Routing ro
         }
     }
     if (!last_to_come(routing.counters + routing.experts)) return;
-    if (warp == 0) divide(routing, [&](int i) { return __ldcg(routing.counters + i); }, begins);
+    if (warp == 0) divide(routing, [&](int i) { return __ldcg(routing.counters + i); }, routing.begins);
     __syncthreads();
-    for (int at = static_cast<int>(threadIdx.x); at < routing.rows * routing.chosen; at += route_warps * 32) {
-        const int place = begins[__ldcg(routing.choices + at)] + __ldcg(routing.places + at);
-        routing.places[at] = place;
-        routing.rows_at[place] = at / routing.chosen;
-    }
     for (int i = static_cast<int>(threadIdx.x); i < routing.experts; i += route_warps * 32) routing.counters[i] = 0;
+}
+
+constexpr int place_threads = 256;
+
+__global__ __launch_bounds__(place_threads) void place_kernel(Routing routing) {
+    let_next_start();
+    wait_for_previous();
+    const int at = static_cast<int>(blockIdx.x) * place_threads + static_cast<int>(threadIdx.x);
+    if (at >= routing.rows * routing.chosen) return;
+    const int place = routing.begins[routing.choices[at]] + routing.places[at];
+    routing.places[at] = place;
+    routing.rows_at[place] = at / routing.chosen;
 }
 
 /// A router's product with what follows it.
@@ -213,6 +219,10 @@ void route(const Routing& routing, const void* scores, Launch launch) {
     const int blocks = (routing.rows + route_warps - 1) / route_warps;
     start(blocks == 1 ? &route_few_kernel : &route_many_kernel, dim3(static_cast<unsigned>(blocks)), route_warps * 32,
           0, launch.overlap, launch.stream, routing, static_cast<const std::uint16_t*>(scores));
+    if (blocks == 1) return;
+    const int places = routing.rows * routing.chosen;
+    start(&place_kernel, dim3(static_cast<unsigned>((places + place_threads - 1) / place_threads)), place_threads, 0,
+          launch.overlap, launch.stream, routing);
 }
 
 void route(const Routing& routing, const Product& router, Launch launch) {
@@ -241,7 +251,7 @@ RoutingMemory::RoutingMemory(int rows, int experts, int chosen, int layers, cuda
     places_ = Memory(places * sizeof(int));
     rows_at_ = Memory(places * sizeof(int));
     panels_ = Memory(places * sizeof(Panel));
-    counters_ = Memory(static_cast<std::size_t>(experts + 2) * sizeof(int));
+    counters_ = Memory(static_cast<std::size_t>(2 * experts + 2) * sizeof(int));
     must(cudaMemsetAsync(counters_.at(), 0, counters_.bytes(), stream), "counters");
     must(cudaMemsetAsync(places_.at(), 0, places_.bytes(), stream),
          "places");  // read before any row has one, in trials
@@ -257,6 +267,7 @@ Routing RoutingMemory::of(int layer, int panel_rows) const {
     routing.panels = panels_.at<Panel>();
     routing.counters = counters_.at<int>();
     routing.panel_count = routing.counters + routing.experts + 1;
+    routing.begins = routing.panel_count + 1;
     return routing;
 }
 

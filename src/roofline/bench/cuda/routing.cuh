@@ -24,6 +24,7 @@ struct Routing {
     Panel* panels = nullptr;
     int* panel_count = nullptr;
     int* counters = nullptr;  // [experts + 1], zero between calls
+    int* begins = nullptr;    // [expert]: its first place, where there are many rows
 };
 
 /// Each row goes to the `chosen` experts with its highest scores (bf16 [rows, experts]; of equal ones the first);
