@@ -162,8 +162,8 @@ class PanelProduct {
     /// A thread's pieces of a tile of weights: of every row that is a multiple of 16 further on.
     class WeightCopy {
       public:
-        template <class Product>
-        __device__ WeightCopy(const Product& product, int tile, int row_bytes)
+        template <class Part>
+        __device__ WeightCopy(const Part& product, int tile, int row_bytes)
             : from_(static_cast<const std::uint8_t*>(product.weights) + piece() * 16 +
                     static_cast<std::size_t>(weight_row(product, tile * Shape::weights + row())) *
                         static_cast<std::size_t>(row_bytes)),
@@ -203,8 +203,8 @@ class PanelProduct {
     /// The same of a panel's activations.
     class ActivationCopy {
       public:
-        template <class Product>
-        __device__ explicit ActivationCopy(const Product& product)
+        template <class Part>
+        __device__ explicit ActivationCopy(const Part& product)
             : from_(static_cast<const std::uint8_t*>(product.x) + piece() * 16),
               row_bytes_(product.k * Weights::x_bytes) {
 #pragma unroll
@@ -239,8 +239,8 @@ class PanelProduct {
     };
 
     /// Two rows' scales of the groups of a stage, each twice in a word.
-    template <class Product>
-    __device__ void read_scales(const Product& product, const int (&rows)[2], int number,
+    template <class Part>
+    __device__ void read_scales(const Part& product, const int (&rows)[2], int number,
                                 std::uint32_t (&scales)[2]) const {
         const int groups = product.k / 128;
         const int group = min(number * Shape::values / 128, groups - 1);
@@ -263,12 +263,59 @@ class PanelProduct {
         }
     }
 
-    template <class Product>
-    __device__ void add_up(const Product& product, int tile, int group,
-                           float (&sums)[Shape::instructions][Shape::sums]) {
+    /// Multiplies a line of activations with weights that lie beside them in the same format.
+    template <class Begun>
+    __device__ static void multiply_line(float (&sums)[Shape::instructions][Shape::sums], std::uint32_t stage, int line,
+                                         int group, bool more, const Begun& begun) {
+        const std::uint32_t x = stage + line * Shape::rows * Shape::line;
+        const std::uint32_t rows = stage + Shape::x_stage + (line * Shape::weights + group * 64) * Shape::line;
+        warpgroup_begin();
+#pragma unroll
+        for (int i = 0; i < 4; ++i) multiply_step(sums, operand_at(rows) + 2 * i, x, i, more || i > 0);
+        warpgroup_commit();
+        warpgroup_wait<1>();
+        begun();
+    }
+
+    /// The same with others, which become operands two steps at a time, while the two before are multiplied.
+    template <class Begun>
+    __device__ static void multiply_line(float (&sums)[Shape::instructions][Shape::sums], std::uint32_t stage, int line,
+                                         int first_row, const std::uint32_t (&scales)[2], bool more,
+                                         const Begun& begun) {
+        const int corner = static_cast<int>(threadIdx.x) % 4;
+        const std::uint32_t x = stage + line * Shape::rows * Shape::line;
+        const std::uint32_t row = stage + Shape::x_stage + first_row * Shape::pitch + line * Weights::line_bytes;
+        std::uint32_t raw[4][2][2];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            Weights::read(row, i, corner, raw[i][0]);
+            Weights::read(row + 8 * Shape::pitch, i, corner, raw[i][1]);
+        }
+#pragma unroll
+        for (int two = 0; two < 4; two += 2) {
+            std::uint32_t a[2][4];
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                Weights::operands(raw[two + i][0], a[i][0], a[i][2]);
+                Weights::operands(raw[two + i][1], a[i][1], a[i][3]);
+                if constexpr (Weights::grouped) {
+#pragma unroll
+                    for (int j = 0; j < 4; ++j) a[i][j] = multiply_bf16(a[i][j], scales[j % 2]);
+                }
+            }
+            warpgroup_begin();
+#pragma unroll
+            for (int i = 0; i < 2; ++i) multiply_step(sums, a[i], x, two + i, more || two + i > 0);
+            warpgroup_commit();
+            warpgroup_wait<1>();
+            if (two == 0) begun();
+        }
+    }
+
+    template <class Part>
+    __device__ void add_up(const Part& product, int tile, int group, float (&sums)[Shape::instructions][Shape::sums]) {
         static_assert(!Weights::grouped || 128 % Shape::values == 0);
         const int lane = static_cast<int>(threadIdx.x) % 32;
-        const int corner = lane % 4;
         const int first_row = group * 64 + static_cast<int>(threadIdx.x) / 32 % 4 * 16 + lane / 4;
         int rows[2] = {};
         std::uint32_t next_scales[2] = {};
@@ -290,46 +337,14 @@ class PanelProduct {
             const bool more = number > share_.begin;
 #pragma unroll
             for (int line = 0; line < Shape::lines; ++line) {
-                const std::uint32_t x = stage + line * Shape::rows * Shape::line;
-                if constexpr (Weights::in_place) {
-                    const std::uint32_t rows_at =
-                        stage + Shape::x_stage + (line * Shape::weights + group * 64) * Shape::line;
-                    warpgroup_begin();
-#pragma unroll
-                    for (int i = 0; i < 4; ++i)
-                        multiply_step(sums, operand_at(rows_at) + 2 * i, x, i, more || line + i > 0);
-                    warpgroup_commit();
-                    warpgroup_wait<1>();
+                // What was asked of the stage before is done when the first of this one is on its way.
+                const auto begun = [&] {
                     if (line == 0) give_back();
+                };
+                if constexpr (Weights::in_place) {
+                    multiply_line(sums, stage, line, group, more || line > 0, begun);
                 } else {
-                    const std::uint32_t row =
-                        stage + Shape::x_stage + first_row * Shape::pitch + line * Weights::line_bytes;
-                    std::uint32_t raw[4][2][2];
-#pragma unroll
-                    for (int i = 0; i < 4; ++i) {
-                        Weights::read(row, i, corner, raw[i][0]);
-                        Weights::read(row + 8 * Shape::pitch, i, corner, raw[i][1]);
-                    }
-// Two steps at a time: while they are multiplied, the next two become operands.
-#pragma unroll
-                    for (int two = 0; two < 4; two += 2) {
-                        std::uint32_t a[2][4];
-#pragma unroll
-                        for (int i = 0; i < 2; ++i) {
-                            Weights::operands(raw[two + i][0], a[i][0], a[i][2]);
-                            Weights::operands(raw[two + i][1], a[i][1], a[i][3]);
-                            if constexpr (Weights::grouped) {
-#pragma unroll
-                                for (int j = 0; j < 4; ++j) a[i][j] = multiply_bf16(a[i][j], scales[j % 2]);
-                            }
-                        }
-                        warpgroup_begin();
-#pragma unroll
-                        for (int i = 0; i < 2; ++i) multiply_step(sums, a[i], x, two + i, more || line + two + i > 0);
-                        warpgroup_commit();
-                        warpgroup_wait<1>();
-                        if (line == 0 && two == 0) give_back();
-                    }
+                    multiply_line(sums, stage, line, first_row, scales, more || line > 0, begun);
                 }
             }
             before = at_.index;
@@ -342,16 +357,16 @@ class PanelProduct {
     }
 
     /// Of the two rows of weights of a lane's sums.
-    template <class Product>
-    __device__ static float2 row_scales(const Product& product, int row) {
+    template <class Part>
+    __device__ static float2 row_scales(const Part& product, int row) {
         if constexpr (!Weights::scaled) return {1.0f, 1.0f};
         const auto* scales = static_cast<const float*>(product.scales);
         return {scales[weight_row(product, row)], scales[weight_row(product, row + 8)]};
     }
 
     /// Two neighbours of y.
-    template <class Product>
-    __device__ static void put(const Product& product, int activation, int row, int width, std::uint32_t pair) {
+    template <class Part>
+    __device__ static void put(const Part& product, int activation, int row, int width, std::uint32_t pair) {
         if (activation >= product.m || row >= width) return;
         *reinterpret_cast<std::uint32_t*>(static_cast<__nv_bfloat16*>(product.y) +
                                           static_cast<std::size_t>(activation) * static_cast<std::size_t>(width) +
@@ -376,8 +391,8 @@ class PanelProduct {
 
     /// Writes a whole tile. Two neighbouring activations of a row of weights become two neighbouring rows of an
     /// activation first, as y has them.
-    template <class Product>
-    __device__ void write(const Product& product, int tile, int group,
+    template <class Part>
+    __device__ void write(const Part& product, int tile, int group,
                           const float (&sums)[Shape::instructions][Shape::sums]) const {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
@@ -403,8 +418,8 @@ class PanelProduct {
     }
 
     /// The blocks of a cluster add up, each some of the tile's numbers.
-    template <class Product>
-    __device__ void write_together(const Product& product, int tile, int group,
+    template <class Part>
+    __device__ void write_together(const Part& product, int tile, int group,
                                    const float (&sums)[Shape::instructions][Shape::sums]) const {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int row = group * 64 + static_cast<int>(threadIdx.x) / 32 % 4 * 16 + lane / 4;

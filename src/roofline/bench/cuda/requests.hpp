@@ -8,8 +8,8 @@
 //                                    activation_dtype int8, beside int8 weights: bf16 that the kernel cuts to int8
 //         {"name", "kind": "attention", "stage", "batch", "query_heads", "kv_heads", "head_dim", "context", "tokens",
 //          "kv_dtype"}
-//         {"name", "kind": "norm" | "layer_norm" | "add_norm" | "activation" | "plain_activation" | "rotary" | "kv_write" |
-//          "add" | "embedding" | "sampling",
+//         {"name", "kind": "norm" | "layer_norm" | "add_norm" | "activation" | "plain_activation" | "rotary" |
+//          "kv_write" | "add" | "embedding" | "sampling",
 //          "rows", "width", "heads", "kv_heads", "head_dim"}
 //         {"name", "kind": "choice" | "expert_sum", "rows", "width", "chosen"}    width of a choice: experts there are
 //   ->    {"results": [{"name", "backend", "time_s", "low_s", "high_s", "flops", "bytes", "error", "tolerance",
