@@ -479,10 +479,10 @@ __global__ __launch_bounds__(128 * (1 + Groups), 1) void panel_product_kernel(Wo
     PanelProduct<Weights, PanelShape<Weights, Groups, Rows, Lines>, Work> product(work, shared);
     const auto group = static_cast<int>(threadIdx.x) / 128;
     if (group == 0) {
-        if constexpr (Groups == 2) fewer_registers<96>();  // four groups have little to add up
+        fewer_registers<Groups == 2 ? 96 : 64>();
         product.copy();
     } else {
-        if constexpr (Groups == 2) more_registers<200>();
+        more_registers<Groups == 2 ? 200 : 104>();
         product.multiply(group - 1);
     }
 #endif
