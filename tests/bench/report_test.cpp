@@ -88,6 +88,18 @@ TEST(Report, HoldsWholeExpertsAgainstTheirOwnBytes) {
     EXPECT_DOUBLE_EQ(stage.planned[gate_up].task->rotated, weights);
 }
 
+TEST(Report, FewerExpertsAreNotFasterWhereArithmeticIsTheLimit) {
+    // The same on a device that multiplies a ten-thousandth as fast: rows are as many, whoever multiplies them.
+    predict::Scenario scenario = testing::scenario("mixtral-8x7b", nullptr, 4.0);
+    scenario.device.rates[index(Engine::matrix)][index(DType::bf16)]->value /= 1e4;
+    const predict::StageReport decode = predict::predict(scenario).stages[1];
+    const StageRun stage = start_stage(scenario, decode, "");
+    const std::size_t gate_up = record_named(stage, "layers.ffn.experts.gate_up");
+    EXPECT_EQ(stage.planned[gate_up].task->experts, 5);
+    EXPECT_DOUBLE_EQ(stage.stage.records[gate_up].times.limit.value, decode.records[gate_up].times.limit.value);
+    EXPECT_LT(stage.stage.records[gate_up].weights.value, decode.details[gate_up].weight_bytes);
+}
+
 TEST(Report, NotesWhatWasFasterAndThatTheMachineWasBusy) {
     bench::Run run = predicted();
     StageRun& stage = run.stages.front();

@@ -117,18 +117,22 @@ std::optional<FasterThanLimit> faster_than_limit(const Run& run, const StageRun&
 namespace {
 
 /// Routed experts are run in whole ones, where `predict` counts those that are touched on the mean: what is run is held
-/// against the time of its own bytes.
-void hold_to(Record& record, const Task& task) {
+/// against the time of its own bytes, where it waits for them.
+void hold_to(Record& record, const Task& task, const Device& device) {
     if (task.kind != TaskKind::product || task.experts == 1) return;
-    const double before = record.work.at(Level::memory).value;
-    const double now = task.bytes * record.count;
-    if (now == before) return;
-    const double ratio = now / before;
-    record.work.at(Level::memory) = Bytes(now);
-    record.weights = Bytes(record.weights.value + now - before);
+    const Work before = record.work;
+    Bytes& memory = record.work.at(Level::memory);
+    memory = Bytes(task.bytes * record.count);
+    record.weights = Bytes(record.weights.value + memory.value - before.at(Level::memory).value);
+    const auto longer_under = [&](const Roofs& roofs) {
+        const double time = time_under(before, roofs).time.value;
+        return time > 0.0 ? time_under(record.work, roofs).time.value / time : 1.0;
+    };
     Times& times = record.times;
-    for (Seconds* time : {&times.limit, &times.attainable, &times.expected, &times.expected_low, &times.expected_high})
-        *time = Seconds(time->value * ratio);
+    times.limit = Seconds(times.limit.value * longer_under(limit_roofs(device)));
+    const double longer = longer_under(attainable_roofs(device));
+    for (Seconds* time : {&times.attainable, &times.expected, &times.expected_low, &times.expected_high})
+        *time = Seconds(time->value * longer);
 }
 
 }  // namespace
@@ -150,7 +154,7 @@ StageRun start_stage(const predict::Scenario& scenario, const predict::StageRepo
     run.bound = stage.totals.bound;
     run.planned = plan_tasks(scenario, stage);
     for (std::size_t i = 0; i < run.planned.size(); ++i) {
-        if (run.planned[i].task) hold_to(run.stage.records[i], *run.planned[i].task);
+        if (run.planned[i].task) hold_to(run.stage.records[i], *run.planned[i].task, scenario.device);
     }
     run.outcomes.resize(run.planned.size());
     return run;
