@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/team.hpp"
 #include "roofline/bench/backend.hpp"
 #include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/kernels/products.hpp"
@@ -18,11 +19,7 @@
 namespace roofline::bench {
 namespace {
 
-std::unique_ptr<Threads> team(int count = 3) {
-    auto threads = Threads::start(count);
-    EXPECT_TRUE(threads);
-    return std::move(*threads);
-}
+using testing::team;
 
 std::vector<const ProductKernels*> all_products() {
     std::vector<const ProductKernels*> kernels = {&portable_products()};

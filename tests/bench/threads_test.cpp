@@ -8,14 +8,12 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/team.hpp"
+
 namespace roofline::bench {
 namespace {
 
-std::unique_ptr<Threads> team(int count = 3) {
-    auto threads = Threads::start(count);
-    EXPECT_TRUE(threads);
-    return std::move(*threads);
-}
+using testing::team;
 
 TEST(Team, EveryChunkIsDoneOnce) {
     const auto threads = team(4);

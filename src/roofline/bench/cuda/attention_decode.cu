@@ -295,22 +295,6 @@ std::vector<DecodeVariant> variants(int head_dim, int group, Format cache) {
     return {};
 }
 
-/// Clusters of so many blocks that run at the same time.
-int clusters_at_once(const DecodeVariant& variant, int blocks) {
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>(blocks), 65535);
-    config.blockDim = dim3(static_cast<unsigned>(variant.threads));
-    config.dynamicSmemBytes = static_cast<std::size_t>(variant.shared_bytes);
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    int clusters = 0;
-    must(cudaOccupancyMaxActiveClusters(&clusters, variant.kernel, &config), "occupancy of clusters");
-    return clusters;
-}
-
 int blocks_at_once(const DecodeVariant& variant) {
     int device = 0;
     int multiprocessors = 1;
@@ -338,7 +322,9 @@ std::vector<DecodeWay> decode_ways(const Attention& shape, Format cache) {
                         variant.unit,
                         variant.unit_bytes};
         const auto at_once = [&](int blocks) {
-            return variant.clustered ? blocks * clusters_at_once(variant, blocks) : blocks_at_once(variant);
+            return variant.clustered
+                       ? blocks * clusters_at_once(variant.kernel, blocks, variant.threads, variant.shared_bytes)
+                       : blocks_at_once(variant);
         };
         const int fewest = variant.clustered ? 2 : 1;
         const int most = variant.clustered ? most_in_cluster : 1;

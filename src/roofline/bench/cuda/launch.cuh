@@ -28,6 +28,23 @@ inline int multiprocessors() {
     return count;
 }
 
+/// Clusters of so many blocks that run at the same time: there may be multiprocessors that none fits on.
+template <class... Arguments>
+int clusters_at_once(void (*kernel)(Arguments...), int blocks, int threads, int shared_bytes) {
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(blocks), 65535);
+    config.blockDim = dim3(static_cast<unsigned>(threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    int clusters = 0;
+    must(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config), "occupancy of clusters");
+    return clusters;
+}
+
 /// `cluster`: neighbouring blocks, in x, that run at the same time.
 template <class... Arguments>
 void start_clusters(void (*kernel)(Arguments...), dim3 blocks, int cluster, int threads, std::size_t shared_bytes,

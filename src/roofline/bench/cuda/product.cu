@@ -36,23 +36,6 @@ const std::vector<RoutedVariant>& all_routed(Format weights) {
     return fp8_routed();
 }
 
-/// Clusters of a variant that run at the same time: there may be multiprocessors that none fits on.
-template <class Work>
-int clusters_at_once(const Variant<Work>& variant) {
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {static_cast<unsigned>(variant.cluster), 1, 1};
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>(variant.cluster));
-    config.blockDim = dim3(static_cast<unsigned>(variant.threads));
-    config.dynamicSmemBytes = static_cast<std::size_t>(variant.shared_bytes);
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    int clusters = 0;
-    must(cudaOccupancyMaxActiveClusters(&clusters, variant.kernel, &config), "clusters of a product");
-    return std::max(clusters, 1);
-}
-
 template <class Work>
 std::vector<Variant<Work>> usable(const std::vector<Variant<Work>>& all) {
     std::vector<Variant<Work>> some;
@@ -68,7 +51,10 @@ std::vector<Variant<Work>> usable(const std::vector<Variant<Work>>& all) {
                  "shared memory of a product");
         }
         some.push_back(variant);
-        if (variant.cluster > 1) some.back().clusters = clusters_at_once(variant);
+        if (variant.cluster > 1) {
+            some.back().clusters =
+                std::max(1, clusters_at_once(variant.kernel, variant.cluster, variant.threads, variant.shared_bytes));
+        }
     }
     return some;
 }

@@ -92,7 +92,8 @@ __device__ inline int panel_turns(const RoutedProduct& product, int tiles, int) 
     return turns(product, tiles);
 }
 
-/// The panel whose turn it is, as a product, and its tile of weights.
+/// The panel whose turn it is, as a product, and its tile of weights. Bytes: of an activation, of a row of weights and
+/// of its scales.
 __device__ inline Product panel_at(const Product& product, int number, int tiles, int panel_rows, int x_bytes, int, int,
                                    int& tile) {
     const Turn turn = grouped_turn(number, tiles, (product.m + panel_rows - 1) / panel_rows);
@@ -121,8 +122,7 @@ __device__ inline bool settled(const RoutedProduct& product) {
 /// What a block does when it has written its tile: of a product that is part of something larger.
 __device__ inline void after_tile(const Product&) {}
 
-/// Writes the results of a tile of `Rows` rows of weights, by `sum_of(activation, row of the tile)`: what this thread
-/// of so many does of it.
+/// Writes the results of a tile of `Rows` rows of weights, by `sum_of(activation, row of the tile)`.
 template <int Rows, class Work, class SumOf>
 __device__ void write_tile(const Work& product, int first_row, int most, int threads, const SumOf& sum_of) {
     auto* y = static_cast<__nv_bfloat16*>(product.y);

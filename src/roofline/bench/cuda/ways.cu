@@ -18,7 +18,8 @@ void need_granule(Format weights, int k) {
                   ", but k is " + std::to_string(k)};
 }
 
-int rounded_up(int all, int each) {
+/// How many of `each` it takes for all.
+int needed(int all, int each) {
     return (all + each - 1) / each;
 }
 
@@ -37,7 +38,7 @@ std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, in
     std::erase_if(all, [&](const ProductVariant& variant) {
         if (variant.takes != nullptr && !variant.takes(slice)) return true;
         if (variant.in_panels) {
-            const int turns = rounded_up(n, variant.block_rows) * rounded_up(m, variant.most_rows);
+            const int turns = needed(n, variant.block_rows) * needed(m, variant.most_rows);
             if (variant.cluster > 1 && turns >= multiprocessors()) return true;  // there is enough for all without
             return 4 * m <= variant.most_rows || 8 * variant.most_rows < std::min(m, 8 * largest);
         }
