@@ -235,13 +235,14 @@ std::vector<const AttentionKernels*> all_attention() {
 /// Over a cache that lies as the kernels want it.
 void attend(Operands& operands, const AttentionKernels& kernels, Threads& threads) {
     const Task& task = operands.task;
-    const KvLayout layout = kernels.layout(task.kv);
+    const HeadWidths widths = head_widths(task);
+    const KvLayout layout = kernels.layout(task.kv, widths);
     const std::int64_t room = kv_room(layout, task.context);
     const std::int64_t heads = task.batch * task.kv_heads;
     std::vector<Bf16> keys(static_cast<std::size_t>(heads * room * task.head_dim));
     std::vector<Bf16> values(keys.size());
-    const bool narrow = task.kv == DType::bf16;
-    if (narrow) {
+    const bool laid = layout != KvLayout::rows;
+    if (laid) {
         lay_keys(operands.keys[0].as<Bf16>(), keys.data(), layout, heads, task.context, task.head_dim, threads);
         lay_values(operands.values[0].as<Bf16>(), values.data(), layout, heads, task.context, task.head_dim, threads);
     }
@@ -250,13 +251,15 @@ void attend(Operands& operands, const AttentionKernels& kernels, Threads& thread
             .tokens = task.tokens,
             .query_heads = task.query_heads,
             .kv_heads = task.kv_heads,
-            .head_dim = task.head_dim,
+            .widths = widths,
             .context = task.context,
             .capacity = room,
             .kv = task.kv,
             .q = operands.x.data(),
-            .keys = narrow ? static_cast<const void*>(keys.data()) : operands.keys[0].data(),
-            .values = narrow ? static_cast<const void*>(values.data()) : operands.values[0].data(),
+            .keys = laid ? static_cast<const void*>(keys.data()) : operands.keys[0].data(),
+            .values = laid          ? static_cast<const void*>(values.data())
+                      : task.latent ? operands.keys[0].data()
+                                    : operands.values[0].data(),
             .out = operands.y.data()},
            kernels, threads, scratch);
 }
@@ -291,6 +294,41 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
                 EXPECT_LE(largest_error(reference(*operands), operands->y), tolerance(operands->task))
                     << kernels->name << " " << name(kv) << " " << batch << " x " << tokens << " of " << context << ", "
                     << group << " queries to a KV head of " << head_dim;
+            }
+        }
+    }
+}
+
+TEST(Attention, ValuesMayBeNarrowerThanKeysOrTheBeginningOfThem) {
+    const auto threads = team();
+    for (const AttentionKernels* kernels : all_attention()) {
+        for (const DType kv : {DType::bf16, DType::fp32}) {
+            for (const bool latent : {false, true}) {
+                // Heads of DeepSeek's kind, expanded and latent, and narrow ones; one of them, some and more than are
+                // worked on at once; a part of a block, several, enough for several pieces; prompts.
+                for (const auto& [tokens, context, group, key, value] :
+                     std::vector<std::array<std::int64_t, 5>>{{1, 1, 16, 576, 512},
+                                                              {1, 300, 16, 576, 512},
+                                                              {1, 70, 21, 288, 256},
+                                                              {1, 700, 1, 96, 64},
+                                                              {1, 45, 7, 64, 32},
+                                                              {1, 130, 40, 160, 160},
+                                                              {37, 37, 1, 192, 128},
+                                                              {20, 90, 3, 96, 64}}) {
+                    if (!latent && key == value) continue;  // as any other
+                    Task asked = attention(2, tokens, context, kv);
+                    asked.kv_heads = latent ? 1 : 2;
+                    asked.query_heads = group * asked.kv_heads;
+                    asked.head_dim = key;
+                    asked.value_dim = value;
+                    asked.latent = latent;
+                    auto operands = make_operands(asked, 0, *threads);
+                    ASSERT_TRUE(operands);
+                    EXPECT_EQ(operands->values.empty(), latent);
+                    attend(*operands, *kernels, *threads);
+                    EXPECT_LE(largest_error(reference(*operands), operands->y), tolerance(operands->task))
+                        << kernels->name << " " << name(kv) << " " << describe(asked);
+                }
             }
         }
     }
@@ -454,7 +492,16 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
         task.width = 96;
         task.chosen = 5;
         tasks.push_back(task);
+        if (kind != TaskKind::rotary && kind != TaskKind::kv_write) continue;
+        task.latent = true;
+        task.kv_heads = 1;
+        if (kind == TaskKind::kv_write) task.query_heads = 0;
+        tasks.push_back(task);
     }
+    tasks.push_back(attention(2, 1, 100, DType::bf16));
+    tasks.back().kv_heads = 1;
+    tasks.back().value_dim = 32;
+    tasks.back().latent = true;
     Pace pace;
     pace.rotate_past = 1 << 16;
     pace.budget.seconds = 1e-4;

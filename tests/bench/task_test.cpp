@@ -118,7 +118,7 @@ double elements_of_a_token(const Task& task, double tokens) {
         case TaskKind::rotary:
             return 2.0 * heads(task.query_heads + task.kv_heads);
         case TaskKind::kv_write:
-            return heads(2 * task.kv_heads);  // what is written lies in the cache
+            return heads(fused_heads(task) - task.query_heads);  // what is written lies in the cache
         case TaskKind::embedding:
             return all;
         case TaskKind::choice:
@@ -164,6 +164,23 @@ TEST(Tasks, OfLayersThatDifferAreEachTheirOwn) {
     EXPECT_EQ(find(decode, "layers[dense].ffn.activation")->width, 10944);
     EXPECT_EQ(find(decode, "layers[moe].ffn.shared.activation")->width, 2816);
     EXPECT_EQ(find(decode, "layers[moe].ffn.experts.activation")->width, 1408);
+    // 16 heads of 128 + 64 and 128, over entries of 512 + 64; decoding absorbs what would expand them, a prompt does
+    // not.
+    const Task* absorbed = find(decode, "layers[moe].attention.core_absorbed");
+    EXPECT_TRUE(absorbed->latent);
+    EXPECT_EQ(absorbed->query_heads, 16);
+    EXPECT_EQ(absorbed->kv_heads, 1);
+    EXPECT_EQ(absorbed->head_dim, 576);
+    EXPECT_EQ(absorbed->value_dim, 512);
+    const auto prefill = plan_tasks(lite, predict::predict(lite).stages[0]);
+    const Task* expanded = find(prefill, "layers[moe].attention.core_expanded");
+    EXPECT_FALSE(expanded->latent);
+    EXPECT_EQ(expanded->kv_heads, 16);
+    EXPECT_EQ(expanded->head_dim, 192);
+    EXPECT_EQ(expanded->value_dim, 128);
+    EXPECT_EQ(find(prefill, "layers[moe].attention.kv_up")->n, 16 * 256);
+    EXPECT_EQ(find(decode, "layers[moe].attention.rotary")->head_dim, 64);
+    EXPECT_EQ(find(decode, "layers[moe].attention.kv_write")->width, 576);
     // GPT-2 takes off the mean, and has no gate in its FFN of 3,072.
     const auto gpt2 = scenario("gpt2");
     const auto plain = plan_tasks(gpt2, predict::predict(gpt2).stages[1]);
@@ -187,6 +204,7 @@ TEST(Tasks, ThatOurKernelsDoOtherwiseAreRefused) {
     EXPECT_EQ(refused("deepseek-v4-flash-fp8", "layers[pool4].attention.core"), "no kernel for this kind of attention");
     EXPECT_EQ(refused("deepseek-v4-flash-fp8", "layers[pool4].attention.kv_write"),
               "no kernel for this kind of attention");
+    EXPECT_EQ(refused("deepseek-v2-lite", "layers[moe].attention.kv_up"), "no kernel for products of each head apart");
     EXPECT_EQ(refused("kimi-k2.5", "layers[moe].ffn.experts.down"),
               "no kernel reads int4 of 4.5 bits, scales included; --dtype int4 asks for groups of 128");
     EXPECT_EQ(refused("mamba2-2.7b", "layers.attention.gated_norm"), "no kernel for norms with a gate");

@@ -56,6 +56,8 @@ Json task_json(const Task& task) {
         json["kv_heads"] = task.kv_heads;
         json["head_dim"] = task.head_dim;
         json["kv_dtype"] = roofline::name(task.kv);
+        if (!has_even_heads(task)) json["value_dim"] = value_width(task);
+        if (task.latent) json["latent"] = true;
     } else {
         json["rows"] = task.rows;
         json["width"] = task.width;
@@ -63,6 +65,7 @@ Json task_json(const Task& task) {
         json["kv_heads"] = task.kv_heads;
         json["head_dim"] = task.head_dim;
         json["kv_dtype"] = roofline::name(task.kv);
+        if (task.latent) json["latent"] = true;
         if (task.chosen > 0) json["chosen"] = task.chosen;
     }
     return json;

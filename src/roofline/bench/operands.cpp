@@ -324,6 +324,10 @@ void Operands::poison() {
     std::fill(y.begin(), y.end(), std::numeric_limits<float>::quiet_NaN());
 }
 
+HeadWidths head_widths(const Task& task) {
+    return {task.head_dim, value_width(task), task.latent};
+}
+
 namespace {
 
 /// How many numbers go in and come out, weights and cache aside.
@@ -333,13 +337,13 @@ struct Numbers {
 };
 Numbers numbers_of(const Task& task) {
     const std::int64_t values = task.rows * task.width;
-    const std::int64_t heads = task.rows * (task.query_heads + 2 * task.kv_heads) * task.head_dim;
-    const std::int64_t attended = task.batch * task.tokens * task.query_heads * task.head_dim;
+    const std::int64_t heads = task.rows * fused_heads(task) * task.head_dim;
+    const std::int64_t queries = task.batch * task.tokens * task.query_heads;
     switch (task.kind) {
         case TaskKind::product:
             return {task.m * task.k, task.m * task.n};
         case TaskKind::attention:
-            return {attended, attended};
+            return {queries * task.head_dim, queries * value_width(task)};
         case TaskKind::rotary:
         case TaskKind::kv_write:
             return {heads, heads};
@@ -364,15 +368,19 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     Operands operands;
     operands.task = task;
     const Numbers numbers = numbers_of(task);
-    std::int64_t one = 0;    // that is there in copies
-    std::int64_t cache = 0;  // keys, or values, once
+    std::int64_t one = 0;     // that is there in copies
+    std::int64_t keys = 0;    // or latent entries
+    std::int64_t values = 0;  // where they are apart from these
     if (task.kind == TaskKind::product) one = task.experts * WeightMatrix::bytes(task.n, task.k, task.weights);
-    if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write)
-        cache = task.batch * task.kv_heads * task.context * task.head_dim * bits(task.kv) / 8;
-    if (task.kind == TaskKind::attention) one = 2 * cache;
+    if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write) {
+        const std::int64_t entries = task.batch * task.kv_heads * task.context;
+        keys = entries * task.head_dim * bits(task.kv) / 8;
+        if (!task.latent) values = entries * value_width(task) * bits(task.kv) / 8;
+    }
+    if (task.kind == TaskKind::attention) one = keys + values;
     // In fp32; x of a product again, narrowed and packed.
     const std::int64_t around = 4 * (numbers.in * (task.kind == TaskKind::product ? 2 : 1) + numbers.out) +
-                                (task.kind == TaskKind::kv_write ? 2 * cache : 0);
+                                (task.kind == TaskKind::kv_write ? keys + values : 0);
     const std::int64_t free = free_memory();
     const std::int64_t room = std::max<std::int64_t>(0, free - around);
     std::int64_t copies = one > 0 ? std::clamp<std::int64_t>((rotate_past + one - 1) / one, 1, 512) : 1;
@@ -392,13 +400,18 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
                 if (!matrix) return std::unexpected(matrix.error());
                 operands.weights.push_back(std::move(*matrix));
             }
-        } else if (cache > 0) {
-            for (auto* side : {&operands.keys, &operands.values}) {
-                auto memory = Memory::reserve(cache);
+        } else {
+            const auto make = [&](std::vector<Memory>& side, std::int64_t bytes, std::uint64_t own) -> Result<void> {
+                if (bytes == 0) return {};
+                auto memory = Memory::reserve(bytes);
                 if (!memory) return std::unexpected(memory.error());
-                fill(*memory, task.kv, seed + (side == &operands.keys ? 0 : 1U << 30U), threads);
-                side->push_back(std::move(*memory));
-            }
+                fill(*memory, task.kv, own, threads);
+                side.push_back(std::move(*memory));
+                return {};
+            };
+            if (auto made = make(operands.keys, keys, seed); !made) return std::unexpected(made.error());
+            if (auto made = make(operands.values, values, seed + (1U << 30U)); !made)
+                return std::unexpected(made.error());
         }
     }
     if (task.kind == TaskKind::embedding) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/task.hpp"
 #include "roofline/bench/threads.hpp"
@@ -84,10 +85,10 @@ struct Sample {
 struct Operands {
     Task task;
     std::vector<WeightMatrix> weights;  // products: one for each copy, or one for each expert of each
-    std::vector<Memory> keys;           // attention, kv_write
-    std::vector<Memory> values;
-    std::vector<Memory> tables;  // embedding
-    std::vector<float> x;        // fp32 input
+    std::vector<Memory> keys;           // attention, kv_write; latent entries
+    std::vector<Memory> values;         // none where entries are latent
+    std::vector<Memory> tables;         // embedding
+    std::vector<float> x;               // fp32 input
     std::vector<float> gain;
     std::vector<float> bias;  // of a layer norm
     std::vector<std::int32_t> tokens;
@@ -101,6 +102,8 @@ struct Operands {
     }
     void poison();
 };
+
+HeadWidths head_widths(const Task& task);
 
 /// `rotate_past`: bytes that the copies together must reach. Fails where memory is short.
 Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threads& threads);

@@ -52,28 +52,30 @@ std::vector<Sample> reference(const Operands& operands) {
         case TaskKind::attention: {
             const std::int64_t group = task.query_heads / task.kv_heads;
             const double scale = 1.0 / std::sqrt(static_cast<double>(d));
+            const HeadWidths widths = head_widths(task);
+            const Memory& values = operands.values.empty() ? operands.keys[0] : operands.values[0];
             for (const std::int64_t row : spread(task.batch * task.tokens, 3)) {
                 for (const std::int64_t head : spread(task.query_heads, 4)) {
                     const std::int64_t sequence = row / task.tokens;
                     const std::int64_t seen = task.context - task.tokens + row % task.tokens + 1;
-                    const std::int64_t base = (sequence * task.kv_heads + head / group) * task.context * d;
+                    const std::int64_t entry = (sequence * task.kv_heads + head / group) * task.context;
                     const float* q = x + (row * task.query_heads + head) * d;
                     std::vector<double> scores(size(seen));
                     double largest = -1e300;
                     for (std::int64_t p = 0; p < seen; ++p) {
                         double dot = 0.0;
                         for (std::int64_t i = 0; i < d; ++i)
-                            dot += static_cast<double>(q[i]) * kv_at(operands.keys[0], task.kv, base + p * d + i);
+                            dot += static_cast<double>(q[i]) * kv_at(operands.keys[0], task.kv, (entry + p) * d + i);
                         scores[size(p)] = dot * scale;
                         largest = std::max(largest, scores[size(p)]);
                     }
                     double total = 0.0;
                     for (double& score : scores) total += score = std::exp(score - largest);
-                    for (const std::int64_t i : spread(d, 8)) {
+                    for (const std::int64_t i : spread(widths.value, 8)) {
                         double sum = 0.0;
                         for (std::int64_t p = 0; p < seen; ++p)
-                            sum += scores[size(p)] * kv_at(operands.values[0], task.kv, base + p * d + i);
-                        samples.push_back({(row * task.query_heads + head) * d + i, sum / total});
+                            sum += scores[size(p)] * kv_at(values, task.kv, (entry + p) * widths.value_pitch() + i);
+                        samples.push_back({(row * task.query_heads + head) * widths.value + i, sum / total});
                     }
                 }
             }
@@ -123,7 +125,7 @@ std::vector<Sample> reference(const Operands& operands) {
             }
             break;
         case TaskKind::rotary: {
-            const std::int64_t width = (task.query_heads + 2 * task.kv_heads) * d;
+            const std::int64_t width = fused_heads(task) * d;
             for (const std::int64_t row : spread(task.rows, 3)) {
                 const std::int64_t position = task.context - task.tokens + row % task.tokens;
                 for (const std::int64_t head : spread(task.query_heads + task.kv_heads, 3)) {
@@ -141,9 +143,9 @@ std::vector<Sample> reference(const Operands& operands) {
             break;
         }
         case TaskKind::kv_write: {  // what was written is read back into y, at the places of K and V in the fused rows
-            const std::int64_t width = (task.query_heads + 2 * task.kv_heads) * d;
+            const std::int64_t width = fused_heads(task) * d;
             for (const std::int64_t row : spread(task.rows, 3)) {
-                for (const std::int64_t i : spread(2 * task.kv_heads * d, 64)) {
+                for (const std::int64_t i : spread(width - task.query_heads * d, 64)) {
                     const std::int64_t at = row * width + task.query_heads * d + i;
                     samples.push_back({at, task.kv == DType::bf16 ? from_bf16(to_bf16(x[at])) : x[at]});
                 }

@@ -19,7 +19,7 @@ std::size_t size(std::int64_t count) {
 }
 
 KvLayout layout_of(const ModelShape& shape) {
-    return best_attention().layout(shape.kv);
+    return best_attention().layout(shape.kv, HeadWidths::same(shape.head_dim));
 }
 
 struct Ffn {
@@ -128,7 +128,7 @@ class Model final : public CpuModel {
                     .tokens = work.tokens,
                     .query_heads = shape_.query_heads,
                     .kv_heads = shape_.kv_heads,
-                    .head_dim = d,
+                    .widths = HeadWidths::same(d),
                     .context = work.context,
                     .capacity = capacity_,
                     .kv = shape_.kv,

@@ -32,6 +32,15 @@ const Operator* beside(const model::Lowered& lowered, const Operator& op, std::s
     return found != lowered.operators.end() ? &*found : nullptr;
 }
 
+/// The attention of the same layers. Latent attention has two, and goes by one of them: widths of heads differ, their
+/// number does not.
+const Operator* attention_beside(const model::Lowered& lowered, const Operator& op) {
+    for (const std::string_view name : {"core", "core_absorbed", "core_expanded"}) {
+        if (const Operator* core = beside(lowered, op, name)) return core;
+    }
+    return nullptr;
+}
+
 /// Bytes of a product's weights, of one expert where there are several.
 double bytes_of_one(const Operator& op) {
     double bytes = op.weight_bytes.constant;
@@ -71,6 +80,9 @@ Planned refuse(std::string reason) {
 }
 
 Planned plan_product(const Operator& op, const Record& record, double weight_bytes, Task task) {
+    // Read as what it is only where entries are expanded, from the cache; else it goes into queries and out of results.
+    const bool absorbed = op.role == model::Role::latent_kv_up && task.rotated <= weight_bytes;
+    if (absorbed) return refuse("no kernel for products of each head apart");
     const bool routed = op.extent.pattern == Pattern::experts;
     if ((op.extent.pattern != Pattern::product && !routed) || op.extent.copies != 1.0)
         return refuse("no kernel for block-diagonal products");
@@ -93,20 +105,26 @@ Planned plan_product(const Operator& op, const Record& record, double weight_byt
     return {task, ""};
 }
 
-/// Keys and values of whole heads, as our kernels turn, write and read them.
+/// What keys are turned, and entries written, for: keys and values of whole heads, or one entry for all of them.
 bool grouped(const Operator* core) {
     return core != nullptr && core->extent.pattern == Pattern::attention &&
            core->extent.key_dim == core->extent.value_dim;
 }
+bool latent(const Operator* core) {
+    return core != nullptr && core->extent.pattern == Pattern::latent;
+}
 
 Planned plan_attention(const Operator& op, const predict::StageReport& stage, Task task) {
     const auto& extent = op.extent;
-    if (extent.pattern != Pattern::attention) return refuse("no kernel for this kind of attention");
-    if (extent.key_dim != extent.value_dim) return refuse("no kernel for keys and values of different widths");
+    const bool fused = extent.key_dim > 0.0 && extent.value_dim > 0.0;
+    if (!fused || (extent.pattern != Pattern::attention && extent.pattern != Pattern::latent))
+        return refuse("no kernel for this kind of attention");
     task.kind = TaskKind::attention;
+    task.latent = extent.pattern == Pattern::latent && task.rotated > 0.0;  // else expanded beforehand
     task.query_heads = whole(extent.heads);
-    task.kv_heads = whole(extent.kv_heads);
+    task.kv_heads = task.latent ? 1 : whole(extent.kv_heads);
     task.head_dim = whole(extent.key_dim);
+    if (extent.value_dim != extent.key_dim) task.value_dim = whole(extent.value_dim);
     if (task.prefill) {
         if (stage.context > static_cast<double>(task.tokens))
             return refuse("no kernel for a prompt after a cached prefix");
@@ -122,8 +140,10 @@ Planned plan_attention(const Operator& op, const predict::StageReport& stage, Ta
     const auto context = static_cast<double>(task.context);
     const double sequences = stage.batch;
     const double pairs = task.prefill ? context * (context + 1.0) / 2.0 : static_cast<double>(task.tokens) * context;
-    const double entry = 2.0 * extent.kv_heads * extent.key_dim * bits(task.kv) / 8.0;
-    if (!near(4.0 * extent.heads * extent.key_dim * sequences * pairs, task.flops) ||
+    const double widths = extent.key_dim + extent.value_dim;
+    const double numbers = task.latent ? extent.key_dim : extent.kv_heads * widths;
+    const double entry = numbers * bits(task.kv) / 8.0;
+    if (!near(2.0 * extent.heads * widths * sequences * pairs, task.flops) ||
         (task.rotated > 0.0 && !near(entry * sequences * context, task.rotated)))
         return refuse("no kernel for this kind of attention");
     return {task, ""};
@@ -146,8 +166,8 @@ bool same_work(const Task& a, const Task& b) {
     return a.kind == b.kind && a.prefill == b.prefill && a.m == b.m && a.n == b.n && a.k == b.k &&
            a.experts == b.experts && a.weights == b.weights && a.activations == b.activations && a.batch == b.batch &&
            a.tokens == b.tokens && a.context == b.context && a.query_heads == b.query_heads &&
-           a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && (!touches_cache || a.kv == b.kv) &&
-           a.rows == b.rows && a.width == b.width && a.chosen == b.chosen;
+           a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && a.value_dim == b.value_dim && a.latent == b.latent &&
+           (!touches_cache || a.kv == b.kv) && a.rows == b.rows && a.width == b.width && a.chosen == b.chosen;
 }
 
 std::string describe(const Task& task) {
@@ -157,11 +177,15 @@ std::string describe(const Task& task) {
                 fmt::format("{} x {} x {} {}", task.m, task.n, task.k, roofline::name(task.weights));
             return task.experts > 1 ? fmt::format("{}, {} experts", sizes, task.experts) : sizes;
         }
-        case TaskKind::attention:
+        case TaskKind::attention: {
+            const std::string widths = has_even_heads(task) ? fmt::format("{}", task.head_dim)
+                                                            : fmt::format("{}, {}", task.head_dim, value_width(task));
             return fmt::format("{} x {} of {}, {}/{} heads of {}", task.batch, task.tokens, task.context,
-                               task.query_heads, task.kv_heads, task.head_dim);
+                               task.query_heads, task.kv_heads, widths);
+        }
         case TaskKind::rotary:
         case TaskKind::kv_write:
+            if (task.query_heads == 0) return fmt::format("{} x {}", task.rows, task.head_dim);
             return fmt::format("{} x {}/{} heads of {}", task.rows, task.query_heads, task.kv_heads, task.head_dim);
         case TaskKind::choice:
             return fmt::format("{} x {} of {}", task.rows, task.chosen, task.width);
@@ -229,14 +253,23 @@ Planned plan_elementwise(const Operator& op, const Operator* core, const Operato
     const std::int64_t written = whole(op.extent.written);
     const std::int64_t chosen = down != nullptr ? std::max<std::int64_t>(1, whole(down->extent.experts_chosen)) : 1;
     if (last == "rotary" || last == "kv_write") {
-        if (!grouped(core)) return refuse("no kernel for this kind of attention");
         task.kind = last == "rotary" ? TaskKind::rotary : TaskKind::kv_write;
-        task.query_heads = whole(core->extent.heads);
-        task.kv_heads = whole(core->extent.kv_heads);
-        task.head_dim = whole(core->extent.key_dim);
-        const std::int64_t heads = task.kind == TaskKind::rotary ? task.query_heads + task.kv_heads : 2 * task.kv_heads;
-        if (written != heads * task.head_dim) return refuse("no kernel for this kind of attention");
         task.width = written;
+        std::int64_t heads = 0;
+        if (grouped(core)) {
+            task.query_heads = whole(core->extent.heads);
+            task.kv_heads = whole(core->extent.kv_heads);
+            task.head_dim = whole(core->extent.key_dim);
+            heads = task.kind == TaskKind::rotary ? task.query_heads + task.kv_heads : 2 * task.kv_heads;
+        } else if (latent(core)) {
+            // Of queries and of the entry the rotary parts alone are turned; the entry is written whole.
+            task.latent = true;
+            task.query_heads = task.kind == TaskKind::rotary ? whole(core->extent.heads) : 0;
+            task.kv_heads = 1;
+            heads = task.query_heads + task.kv_heads;
+            task.head_dim = written / heads;
+        }
+        if (heads == 0 || written != heads * task.head_dim) return refuse("no kernel for this kind of attention");
         return {task, ""};
     }
     if (last == "activation") {
@@ -284,7 +317,7 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
     for (std::size_t i = 0; i < stage.records.size(); ++i) {
         const Record& record = stage.records[i];
         const Operator& op = lowered.operators[stage.operators[i]];
-        const Operator* core = beside(lowered, op, "core");
+        const Operator* core = attention_beside(lowered, op);
         Task task;
         task.name = record.name;
         task.prefill = stage.kind == predict::StageKind::prefill;

@@ -50,6 +50,8 @@ struct Task {
     std::int64_t query_heads = 0;
     std::int64_t kv_heads = 0;
     std::int64_t head_dim = 0;
+    std::int64_t value_dim = 0;  // of values, where they are narrower than keys; 0: as wide as these
+    bool latent = false;  // the cache holds one entry a token: the key of all heads, their value at its beginning
     DType kv = DType::bf16;
     std::int64_t rows = 0;
     std::int64_t width = 0;   // choice: experts there are
@@ -65,6 +67,20 @@ struct Task {
 /// The first row of an expert; of the one after the last: all of them.
 inline std::int64_t first_row(const Task& task, std::int64_t expert) {
     return expert * task.m / task.experts;
+}
+
+/// Values of a head.
+inline std::int64_t value_width(const Task& task) {
+    return task.value_dim > 0 ? task.value_dim : task.head_dim;
+}
+/// Keys as wide as values, and each for itself: what most kernels take for granted.
+inline bool has_even_heads(const Task& task) {
+    return !task.latent && value_width(task) == task.head_dim;
+}
+/// Heads that lie side by side in the rows that are turned and written to a cache: of queries, keys and values, or,
+/// where entries are latent, of queries and the entry.
+inline std::int64_t fused_heads(const Task& task) {
+    return task.query_heads + (task.latent ? 1 : 2) * task.kv_heads;
 }
 
 /// The same kernel on the same sizes, whatever it is called.

@@ -16,7 +16,8 @@ class OwnKernel final : public Kernel {
   public:
     OwnKernel(Operands& operands, Threads& threads) : operands_(operands), threads_(threads) {
         const Task& task = operands.task;
-        rows_ = {task.batch, task.tokens, task.context - task.tokens, task.query_heads, task.kv_heads, task.head_dim};
+        rows_ = {task.batch,    task.tokens, task.context - task.tokens, task.query_heads, task.kv_heads,
+                 task.head_dim, task.latent};
         if (task.kind == TaskKind::rotary) {
             turns_.resize(static_cast<std::size_t>(task.tokens * task.head_dim));
             rotary_table(turns_.data(), rows_.position, task.tokens, task.head_dim);
@@ -40,7 +41,7 @@ class OwnKernel final : public Kernel {
                 weights_.push_back(std::move(*laid));
             }
         }
-        layout_ = best_attention().layout(task.kv);
+        layout_ = best_attention().layout(task.kv, head_widths(task));
         room_ = kv_room(layout_, task.context);
         if (layout_ == KvLayout::rows) return {};
         if (task.kind != TaskKind::attention && task.kind != TaskKind::kv_write) return {};
@@ -88,13 +89,13 @@ class OwnKernel final : public Kernel {
                                          .tokens = task.tokens,
                                          .query_heads = task.query_heads,
                                          .kv_heads = task.kv_heads,
-                                         .head_dim = task.head_dim,
+                                         .widths = head_widths(task),
                                          .context = task.context,
                                          .capacity = room_,
                                          .kv = task.kv,
                                          .q = x,
                                          .keys = keys(copy).data(),
-                                         .values = values(copy).data(),
+                                         .values = task.latent ? keys(copy).data() : values(copy).data(),
                                          .out = y};
                 attend(call, best_attention(), threads_, scratch_);
                 break;
@@ -120,7 +121,8 @@ class OwnKernel final : public Kernel {
                 rotary(y, turns_.data(), rows_, threads_);
                 break;
             case TaskKind::kv_write:
-                kv_write(x, keys(copy).data(), values(copy).data(), room_, task.kv, layout_, rows_, threads_);
+                kv_write(x, keys(copy).data(), task.latent ? nullptr : values(copy).data(), room_, task.kv, layout_,
+                         rows_, threads_);
                 break;
             case TaskKind::embedding:
                 gather(operands_.tables[0].as<Bf16>(), operands_.tokens.data(), y, task.rows, task.width, threads_);
@@ -155,7 +157,7 @@ class OwnKernel final : public Kernel {
         const std::int64_t d = task.head_dim;
         for (std::int64_t row = 0; row < task.rows; ++row) {
             float* to = operands_.y.data() + row * rows_.width() + task.query_heads * d;
-            for (std::int64_t head = 0; head < 2 * task.kv_heads; ++head) {
+            for (std::int64_t head = 0; head < fused_heads(task) - task.query_heads; ++head) {
                 const bool value = head >= task.kv_heads;
                 const Memory& memory = value ? values(0) : keys(0);
                 const auto place = value ? value_place : key_place;
@@ -209,7 +211,9 @@ class Own final : public Backend {
         if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write) {
             if (task.kv != DType::bf16 && task.kv != DType::fp32)
                 return fmt::format("no kernel for a KV cache in {}", roofline::name(task.kv));
-            if (task.head_dim % 32 != 0) return fmt::format("heads of {} are no multiple of 32", task.head_dim);
+            for (const std::int64_t width : {task.head_dim, value_width(task)}) {
+                if (width % 32 != 0) return fmt::format("heads of {} are no multiple of 32", width);
+            }
             if (task.query_heads / task.kv_heads > 256) return "more than 256 query heads share a KV head";
         }
         return std::nullopt;

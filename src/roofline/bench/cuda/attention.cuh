@@ -1,10 +1,11 @@
 // Attention over a cache laid out [sequence, kv head, token, dimension], for decoding (one query a sequence) and for
 // prefill (many, causal).
 //
-// Decode. FLOPs: 4 batch query_heads context head_dim. Bytes: 2 batch kv_heads context head_dim x bytes of a value, the
-// queries and the outputs; the parts of a split cache, which stay in the L2, are not counted.
-// Prefill. FLOPs: 4 batch query_heads head_dim x the query-key pairs that the causal mask leaves. Bytes: queries and
-// outputs, and keys and values once.
+// Decode. FLOPs: 2 batch query_heads context (head_dim + value_dim). Bytes: batch kv_heads context (head_dim +
+// value_dim) x bytes of a value, or where the cache is latent batch context head_dim x bytes; the queries and the
+// outputs; the parts of a split cache, which stay in the L2, are not counted.
+// Prefill. FLOPs: 2 batch query_heads (head_dim + value_dim) x the query-key pairs that the causal mask leaves. Bytes:
+// queries and outputs, and keys and values once.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +22,17 @@ struct Attention {
     const void* queries = nullptr;  // [sequence, token, query head, dimension] bf16
     const void* keys = nullptr;     // [sequence, kv head, capacity, dimension]
     const void* values = nullptr;
-    void* output = nullptr;  // as the queries, without gaps
+    void* output = nullptr;  // as the queries, without gaps, of values' dimensions
     int query_stride = 0;    // values between the queries of two tokens
     int batch = 0;
     int query_heads = 0;
     int kv_heads = 0;
     int head_dim = 0;
-    int tokens = 1;    // new ones of a sequence
-    int context = 0;   // keys the last token sees, itself included
-    int capacity = 0;  // tokens the cache has room for, of a sequence
+    int value_dim = 0;
+    bool latent = false;  // one entry for all heads: the key, at its beginning the value; `values` is not used
+    int tokens = 1;       // new ones of a sequence
+    int context = 0;      // keys the last token sees, itself included
+    int capacity = 0;     // tokens the cache has room for, of a sequence
     float key_scale = 1.0f;
     float value_scale = 1.0f;
     // Decode alone: where splits of a cache meet, parts of the result; tickets are zero between launches.
@@ -53,6 +56,7 @@ struct DecodeVariant {
     void (*kernel)(Attention);
     int tile_lines = 0;      // of a ring's copies, which need Hopper; 0 where there is none
     bool clustered = false;  // its splits are clusters, which need Hopper too
+    int most_heads = 0;      // of a latent cache: query heads that a block takes; 0 where it is not
 };
 
 /// A variant, and how its blocks divide the keys of a head.

@@ -7,6 +7,7 @@
 #include "roofline/bench/cuda/attention.cuh"
 #include "roofline/bench/cuda/attention_division.hpp"
 #include "roofline/bench/cuda/attention_fp8.cuh"
+#include "roofline/bench/cuda/attention_latent.cuh"
 #include "roofline/bench/cuda/attention_team.cuh"
 #include "roofline/bench/cuda/attention_warp.cuh"
 #include "roofline/bench/cuda/bulk.cuh"
@@ -238,6 +239,20 @@ void add_teams(std::vector<DecodeVariant>& all, const char* name) {
     all.push_back(team_variant<Cache, Dimension, Tiles, Steps, Stages, true>(name));
 }
 
+template <int Heads, bool Shared, bool Cluster>
+DecodeVariant latent_variant(const char* name) {
+    using Room = LatentRoom<Heads, Shared, Cluster>;
+    return {name,
+            Room::threads,
+            Room::keys,
+            Room::keys * latent_width * 2,
+            Room::bytes,
+            &latent_decode_kernel<Heads, Shared, Cluster>,
+            Room::keys,
+            Cluster,
+            Room::block_heads};
+}
+
 /// Compiled for an older architecture, the kernels with rings are empty.
 std::vector<DecodeVariant> usable(std::vector<DecodeVariant> all) {
     std::erase_if(all, [](const DecodeVariant& one) {
@@ -295,6 +310,33 @@ std::vector<DecodeVariant> variants(int head_dim, int group, Format cache) {
     return {};
 }
 
+std::vector<DecodeVariant> latent_variants(int heads) {
+    if (heads <= 16) {
+        return usable({latent_variant<16, false, false>("16 heads"), latent_variant<16, false, true>("16 heads")});
+    }
+    std::vector<DecodeVariant> all = {
+        latent_variant<32, false, false>("32 heads"), latent_variant<32, false, true>("32 heads"),
+        latent_variant<16, true, false>("2 x 16 heads"), latent_variant<16, true, true>("2 x 16 heads")};
+    if (heads > 32) all.push_back(latent_variant<32, true, false>("2 x 32 heads"));
+    return usable(std::move(all));
+}
+
+std::vector<DecodeVariant> variants(const Attention& shape, Format cache) {
+    if (shape.latent) {
+        const bool known = cache == Format::bf16 && shape.head_dim == latent_width && shape.value_dim == latent_rank;
+        return known ? latent_variants(shape.query_heads) : std::vector<DecodeVariant>();
+    }
+    if (shape.head_dim != shape.value_dim) return {};
+    return variants(shape.head_dim, shape.query_heads / shape.kv_heads, cache);
+}
+
+/// Blocks that share the query heads of a kv head: of a latent cache as few as take all of them, evenly; else one.
+int head_blocks(const DecodeVariant& variant, int heads) {
+    int blocks = 1;
+    while (variant.most_heads > 0 && (heads % blocks != 0 || heads / blocks > variant.most_heads)) ++blocks;
+    return blocks;
+}
+
 int blocks_at_once(const DecodeVariant& variant) {
     int device = 0;
     int multiprocessors = 1;
@@ -311,19 +353,21 @@ int blocks_at_once(const DecodeVariant& variant) {
 
 std::vector<DecodeWay> decode_ways(const Attention& shape, Format cache) {
     std::vector<DecodeWay> ways;
-    for (const DecodeVariant& variant : variants(shape.head_dim, shape.query_heads / shape.kv_heads, cache)) {
+    const int group = shape.query_heads / shape.kv_heads;
+    for (const DecodeVariant& variant : variants(shape, cache)) {
         must(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant.kernel),
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, variant.shared_bytes),
              "shared memory of decode attention");
-        const Work work{shape.batch * shape.kv_heads,
+        const int blocks = head_blocks(variant, group);
+        const Work work{shape.batch * shape.kv_heads * blocks,
                         shape.context,
-                        shape.query_heads / shape.kv_heads * shape.head_dim / 4,
+                        group / blocks * shape.value_dim / 4,
                         variant.threads,
                         variant.unit,
                         variant.unit_bytes};
-        const auto at_once = [&](int blocks) {
+        const auto at_once = [&](int cluster) {
             return variant.clustered
-                       ? blocks * clusters_at_once(variant.kernel, blocks, variant.threads, variant.shared_bytes)
+                       ? cluster * clusters_at_once(variant.kernel, cluster, variant.threads, variant.shared_bytes)
                        : blocks_at_once(variant);
         };
         const int fewest = variant.clustered ? 2 : 1;
@@ -340,7 +384,7 @@ std::vector<DecodeWay> decode_ways(const Attention& shape, Format cache) {
 
 std::size_t part_bytes(const Attention& shape) {
     return static_cast<std::size_t>(most_meeting) * static_cast<std::size_t>(shape.query_heads / shape.kv_heads) *
-           (static_cast<std::size_t>(shape.head_dim) * sizeof(float) + sizeof(float2));
+           (static_cast<std::size_t>(shape.value_dim) * sizeof(float) + sizeof(float2));
 }
 
 std::size_t ticket_bytes() {
@@ -350,8 +394,13 @@ std::size_t ticket_bytes() {
 void launch(const DecodeWay& way, Attention attention, bool overlap, cudaStream_t stream) {
     const DecodeVariant& variant = way.variant;
     attention.split_keys = way.split_keys;
-    attention.share = ceil_of(attention.query_heads / attention.kv_heads * attention.head_dim / 4, way.cluster);
-    if (variant.tile_lines > 0) {
+    // Blocks that share a latent entry are as if each had a kv head of its own.
+    attention.kv_heads *= head_blocks(variant, attention.query_heads / attention.kv_heads);
+    attention.share = ceil_of(attention.query_heads / attention.kv_heads * attention.value_dim / 4, way.cluster);
+    if (attention.latent) {
+        attention.key_tiles = tiles_of(
+            Entries{attention.keys, attention.head_dim, attention.context, attention.capacity, attention.batch});
+    } else if (variant.tile_lines > 0) {
         const int lines = variant.unit_bytes / 2 / variant.unit / 128;  // of a key or value
         const auto all = static_cast<std::size_t>(attention.batch) * static_cast<std::size_t>(attention.kv_heads) *
                          static_cast<std::size_t>(attention.capacity) * static_cast<std::size_t>(lines);

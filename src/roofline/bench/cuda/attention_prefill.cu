@@ -45,10 +45,27 @@ __device__ std::uint32_t place(int row, int piece) {
     return static_cast<std::uint32_t>(row * Dimension * 2 + ((piece ^ (row % 8)) * 16));
 }
 
+/// Rows of a tile, of `Dimension` values each, behind those of the tiles before; beyond the last comes that again.
 template <int Dimension>
-__global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
+__device__ void fetch_rows(std::uint32_t to, const __nv_bfloat16* rows, int first, int last) {
     constexpr int pieces = Dimension / 8;  // of 16 bytes in a row
-    constexpr int tile_bytes = tile_keys * Dimension * 2;
+#pragma unroll
+    for (int i = 0; i < tile_keys * pieces / (warps * 32); ++i) {
+        const int index = static_cast<int>(threadIdx.x) + i * warps * 32;
+        const int row = index / pieces;
+        const int piece = index % pieces;
+        copy_async(
+            to + place<Dimension>(row, piece),
+            rows + static_cast<std::size_t>(min(first + row, last)) * Dimension + static_cast<std::size_t>(piece) * 8);
+    }
+}
+
+/// Keys, Values: numbers of a head's.
+template <int Keys, int Values>
+constexpr int tile_bytes = tile_keys * (Keys + Values) * 2;
+
+template <int Keys, int Values>
+__global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
     extern __shared__ __align__(128) std::uint8_t tiles[];  // [2][keys, values]
     const auto shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(tiles));
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -63,48 +80,40 @@ __global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
     const int first_query = static_cast<int>(gridDim.x - 1 - blockIdx.x) * tile_queries;
     const int keys_seen = min(a.context, past + first_query + tile_queries);
     const int key_tiles = (keys_seen + tile_keys - 1) / tile_keys;
-    const std::size_t cache_offset =
-        (static_cast<std::size_t>(sequence) * a.kv_heads + kv_head) * static_cast<std::size_t>(a.capacity) * Dimension;
-    const auto* keys = static_cast<const __nv_bfloat16*>(a.keys) + cache_offset;
-    const auto* values = static_cast<const __nv_bfloat16*>(a.values) + cache_offset;
+    const std::size_t rows_before =
+        (static_cast<std::size_t>(sequence) * a.kv_heads + kv_head) * static_cast<std::size_t>(a.capacity);
+    const auto* keys = static_cast<const __nv_bfloat16*>(a.keys) + rows_before * Keys;
+    const auto* values = static_cast<const __nv_bfloat16*>(a.values) + rows_before * Values;
 
     let_next_start();
     wait_for_previous();
 
     const auto fetch = [&](int tile) {
-        const std::uint32_t to = shared + static_cast<std::uint32_t>(tile % 2) * 2 * tile_bytes;
-#pragma unroll
-        for (int i = 0; i < tile_keys * pieces / (warps * 32); ++i) {
-            const int index = static_cast<int>(threadIdx.x) + i * warps * 32;
-            const int row = index / pieces;
-            const int piece = index % pieces;
-            const std::size_t from = static_cast<std::size_t>(min(tile * tile_keys + row, a.context - 1)) * Dimension +
-                                     static_cast<std::size_t>(piece) * 8;
-            copy_async(to + place<Dimension>(row, piece), keys + from);
-            copy_async(to + tile_bytes + place<Dimension>(row, piece), values + from);
-        }
+        const std::uint32_t to = shared + static_cast<std::uint32_t>(tile % 2) * tile_bytes<Keys, Values>;
+        fetch_rows<Keys>(to, keys, tile * tile_keys, a.context - 1);
+        fetch_rows<Values>(to + tile_keys * Keys * 2, values, tile * tile_keys, a.context - 1);
         asm volatile("cp.async.commit_group;");
     };
     fetch(0);
 
     const int row[2] = {first_query + 16 * warp + quad, first_query + 16 * warp + quad + 8};
-    std::uint32_t query[Dimension / 16][4];
+    std::uint32_t query[Keys / 16][4];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const std::size_t token = static_cast<std::size_t>(sequence) * a.tokens + min(row[half], a.tokens - 1);
         const auto* source =
-            static_cast<const __nv_bfloat16*>(a.queries) + token * a.query_stride + head * Dimension + 2 * corner;
+            static_cast<const __nv_bfloat16*>(a.queries) + token * a.query_stride + head * Keys + 2 * corner;
 #pragma unroll
-        for (int i = 0; i < Dimension / 16; ++i) {
+        for (int i = 0; i < Keys / 16; ++i) {
             query[i][half] = *reinterpret_cast<const std::uint32_t*>(source + 16 * i);
             query[i][half + 2] = *reinterpret_cast<const std::uint32_t*>(source + 16 * i + 8);
         }
     }
 
-    const float to_exponent = log2_e * rsqrtf(static_cast<float>(Dimension));
+    const float to_exponent = log2_e * rsqrtf(static_cast<float>(Keys));
     float highest[2] = {nothing, nothing};
     float total[2] = {};
-    float output[Dimension / 8][4] = {};
+    float output[Values / 8][4] = {};
     for (int tile = 0; tile < key_tiles; ++tile) {
         if (tile + 1 < key_tiles) {
             fetch(tile + 1);
@@ -113,17 +122,17 @@ __global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
             asm volatile("cp.async.wait_group 0;");
         }
         __syncthreads();
-        const std::uint32_t key_tile = shared + static_cast<std::uint32_t>(tile % 2) * 2 * tile_bytes;
-        const std::uint32_t value_tile = key_tile + tile_bytes;
+        const std::uint32_t key_tile = shared + static_cast<std::uint32_t>(tile % 2) * tile_bytes<Keys, Values>;
+        const std::uint32_t value_tile = key_tile + tile_keys * Keys * 2;
 
         float scores[tile_keys / 8][4] = {};
 #pragma unroll
-        for (int i = 0; i < Dimension / 16; ++i) {
+        for (int i = 0; i < Keys / 16; ++i) {
 #pragma unroll
             for (int j = 0; j < tile_keys / 16; ++j) {
                 std::uint32_t key[4];
-                load_matrices<false>(
-                    key, key_tile + place<Dimension>(16 * j + lane / 16 * 8 + lane % 8, 2 * i + lane / 8 % 2));
+                load_matrices<false>(key,
+                                     key_tile + place<Keys>(16 * j + lane / 16 * 8 + lane % 8, 2 * i + lane / 8 % 2));
                 mma_bf16(scores[2 * j], query[i][0], query[i][1], query[i][2], query[i][3], key[0], key[1]);
                 mma_bf16(scores[2 * j + 1], query[i][0], query[i][1], query[i][2], query[i][3], key[2], key[3]);
             }
@@ -149,7 +158,7 @@ __global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
             highest[half] = raised;
             total[half] *= factor;
 #pragma unroll
-            for (int j = 0; j < Dimension / 8; ++j) {
+            for (int j = 0; j < Values / 8; ++j) {
                 output[j][2 * half] *= factor;
                 output[j][2 * half + 1] *= factor;
             }
@@ -170,10 +179,10 @@ __global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
             const std::uint32_t p2 = pack(scores[2 * j + 1][0], scores[2 * j + 1][1]);
             const std::uint32_t p3 = pack(scores[2 * j + 1][2], scores[2 * j + 1][3]);
 #pragma unroll
-            for (int i = 0; i < Dimension / 16; ++i) {
+            for (int i = 0; i < Values / 16; ++i) {
                 std::uint32_t value[4];
                 load_matrices<true>(
-                    value, value_tile + place<Dimension>(16 * j + lane / 8 % 2 * 8 + lane % 8, 2 * i + lane / 16));
+                    value, value_tile + place<Values>(16 * j + lane / 8 % 2 * 8 + lane % 8, 2 * i + lane / 16));
                 mma_bf16(output[2 * i], p0, p1, p2, p3, value[0], value[1]);
                 mma_bf16(output[2 * i + 1], p0, p1, p2, p3, value[2], value[3]);
             }
@@ -188,35 +197,42 @@ __global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
         if (row[half] >= a.tokens) continue;
         const float factor = 1.0f / sum;
         auto* to = static_cast<__nv_bfloat16*>(a.output) +
-                   ((static_cast<std::size_t>(sequence) * a.tokens + row[half]) * a.query_heads + head) * Dimension +
+                   ((static_cast<std::size_t>(sequence) * a.tokens + row[half]) * a.query_heads + head) * Values +
                    2 * corner;
 #pragma unroll
-        for (int j = 0; j < Dimension / 8; ++j) {
+        for (int j = 0; j < Values / 8; ++j) {
             *reinterpret_cast<std::uint32_t*>(to + 8 * j) =
                 pack(output[j][2 * half] * factor, output[j][2 * half + 1] * factor);
         }
     }
 }
 
-template <int Dimension>
+template <int Keys, int Values>
 void launch_for(const Attention& attention, bool overlap, cudaStream_t stream) {
-    constexpr int bytes = 2 * 2 * tile_keys * Dimension * 2;
-    must(cudaFuncSetAttribute(prefill_kernel<Dimension>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+    constexpr int bytes = 2 * tile_bytes<Keys, Values>;
+    must(cudaFuncSetAttribute(prefill_kernel<Keys, Values>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
          "shared memory of prefill attention");
     const dim3 blocks(static_cast<unsigned>((attention.tokens + tile_queries - 1) / tile_queries),
                       static_cast<unsigned>(attention.query_heads), static_cast<unsigned>(attention.batch));
-    start(&prefill_kernel<Dimension>, blocks, warps * 32, bytes, overlap, stream, attention);
+    start(&prefill_kernel<Keys, Values>, blocks, warps * 32, bytes, overlap, stream, attention);
+}
+
+/// For these widths, or null.
+decltype(&launch_for<64, 64>) launch_of(int keys, int values) {
+    if (keys == 64 && values == 64) return launch_for<64, 64>;
+    if (keys == 128 && values == 128) return launch_for<128, 128>;
+    if (keys == 192 && values == 128) return launch_for<192, 128>;  // latent entries, expanded
+    return nullptr;
 }
 
 }  // namespace
 
 bool prefill_supported(const Attention& attention, Format cache) {
-    return cache == Format::bf16 && (attention.head_dim == 64 || attention.head_dim == 128);
+    return cache == Format::bf16 && !attention.latent && launch_of(attention.head_dim, attention.value_dim) != nullptr;
 }
 
 void launch_prefill(const Attention& attention, bool overlap, cudaStream_t stream) {
-    if (attention.head_dim == 64) return launch_for<64>(attention, overlap, stream);
-    launch_for<128>(attention, overlap, stream);
+    launch_of(attention.head_dim, attention.value_dim)(attention, overlap, stream);
 }
 
 }  // namespace roofline::cuda::kernels

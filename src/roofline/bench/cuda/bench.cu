@@ -35,7 +35,8 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
         return run(clock,
                    AttentionTask{stage == "prefill", whole(task, "batch"), whole(task, "query_heads"),
                                  whole(task, "kv_heads"), whole(task, "head_dim"), whole(task, "context", 0, 0),
-                                 whole(task, "tokens", 1, 1), format_named(text(task, "kv_dtype", "bf16"))},
+                                 whole(task, "tokens", 1, 1), format_named(text(task, "kv_dtype", "bf16")),
+                                 whole(task, "value_dim", 0, 0), task.value("latent", false)},
                    backend, effort);
     }
     SmallTask small{kind,
@@ -45,6 +46,7 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
                     whole(task, "kv_heads", 0, 0),
                     whole(task, "head_dim", 0, 0),
                     whole(task, "chosen", 0, 0)};
+    small.latent = task.value("latent", false);
     if (kind == "kv_write") small.cache = format_named(text(task, "kv_dtype", "bf16"));
     return run(clock, small, backend, effort.seconds);
 }

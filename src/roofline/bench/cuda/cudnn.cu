@@ -189,6 +189,7 @@ struct LibraryAttention::Parts {
 };
 
 LibraryAttention::LibraryAttention(const Attention& shape, Format cache) {
+    if (shape.latent) throw Failure{"cuDNN attention is not asked for latent caches"};
     if (cache != Format::bf16) throw Failure{"cuDNN attention is asked for bf16 caches only"};
     if (shape.context % 128 != 0) throw Failure{"cuDNN attention is asked for contexts that are multiples of 128 only"};
     const bool causal = shape.tokens > 1;
@@ -197,6 +198,7 @@ LibraryAttention::LibraryAttention(const Attention& shape, Format cache) {
     const std::int64_t heads = shape.query_heads;
     const std::int64_t kv_heads = shape.kv_heads;
     const std::int64_t dimension = shape.head_dim;
+    const std::int64_t width = shape.value_dim;
     const std::int64_t tokens = shape.tokens;
     const std::int64_t context = shape.context;
     const std::int64_t capacity = shape.capacity;
@@ -204,15 +206,15 @@ LibraryAttention::LibraryAttention(const Attention& shape, Format cache) {
     parts_ = std::make_unique<Parts>(Four{batch, heads, tokens, context});
     Builder& graph = parts_->builder;
     const auto type = CUDNN_DATA_BFLOAT16;
-    const Four cache_strides = {kv_heads * capacity * dimension, capacity * dimension, dimension, 1};
     Node& q = graph.keep(graph.tensor(queries, type, {batch, heads, tokens, dimension},
                                       {tokens * stride, dimension, stride, 1}, false, false));
-    Node& k = graph.keep(graph.tensor(keys, type, {batch, kv_heads, dimension, context},
-                                      {cache_strides[0], cache_strides[1], 1, dimension}, false, false));
-    Node& v =
-        graph.keep(graph.tensor(values, type, {batch, kv_heads, context, dimension}, cache_strides, false, false));
-    Node& o = graph.keep(graph.tensor(output, type, {batch, heads, tokens, dimension},
-                                      {tokens * heads * dimension, dimension, heads * dimension, 1}, false, false));
+    Node& k =
+        graph.keep(graph.tensor(keys, type, {batch, kv_heads, dimension, context},
+                                {kv_heads * capacity * dimension, capacity * dimension, 1, dimension}, false, false));
+    Node& v = graph.keep(graph.tensor(values, type, {batch, kv_heads, context, width},
+                                      {kv_heads * capacity * width, capacity * width, width, 1}, false, false));
+    Node& o = graph.keep(graph.tensor(output, type, {batch, heads, tokens, width},
+                                      {tokens * heads * width, width, heads * width, 1}, false, false));
     Node& factor = graph.keep(graph.value(scale));
 
     Node& raw = graph.keep(graph.between());

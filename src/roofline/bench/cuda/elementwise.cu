@@ -249,13 +249,14 @@ __global__ void write_cache_kernel(void* keys, void* values, const void* rows_of
     if (index >= total) return;
     const int pieces = head_dim / 8;
     const int piece = static_cast<int>(index % pieces);
-    const int head = static_cast<int>(index / pieces % (2 * kv_heads));
-    const std::size_t row = index / pieces / (2 * kv_heads);
+    const int cached = values != nullptr ? 2 * kv_heads : kv_heads;
+    const int head = static_cast<int>(index / pieces % cached);
+    const std::size_t row = index / pieces / cached;
     const std::size_t sequence = row / tokens;
     const std::size_t position = static_cast<std::size_t>(first) + row % tokens;
     void* cache = head < kv_heads ? keys : values;
     const std::size_t to = ((sequence * kv_heads + head % kv_heads) * capacity + position) * pieces + piece;
-    const std::size_t from = (row * (heads + 2 * kv_heads) + heads + head) * pieces + piece;
+    const std::size_t from = (row * (heads + cached) + heads + head) * pieces + piece;
     if constexpr (Fp8Cache) {
         const Eight eight = read(rows_of_heads, from);
         uint2 packed{};
@@ -397,8 +398,8 @@ void rotate(void* rows_of_heads, const float2* angles, int rows, int tokens, int
 
 void write_cache(void* keys, void* values, const void* rows_of_heads, int rows, int tokens, int first, int heads,
                  int kv_heads, int head_dim, int capacity, Format cache, Launch launch) {
-    const std::size_t total = static_cast<std::size_t>(rows) * 2 * static_cast<std::size_t>(kv_heads) *
-                              static_cast<std::size_t>(head_dim / 8);
+    const std::size_t total = static_cast<std::size_t>(rows) * (values != nullptr ? 2 : 1) *
+                              static_cast<std::size_t>(kv_heads) * static_cast<std::size_t>(head_dim / 8);
     start(cache == Format::fp8 ? &write_cache_kernel<true> : &write_cache_kernel<false>, blocks_for(total), threads, 0,
           launch.overlap, launch.stream, keys, values, rows_of_heads, tokens, first, heads, kv_heads, head_dim,
           capacity, total);

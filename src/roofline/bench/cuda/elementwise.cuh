@@ -65,7 +65,8 @@ void rotate(void* rows_of_heads, const float2* angles, int rows, int tokens, int
             int head_dim, Launch launch);
 
 /// Copies keys and values of each row into the cache [sequence, kv head, capacity, head_dim] at position
-/// first + r % tokens. No FLOP; rows 2 kv_heads head_dim (2 + bytes of a cached value) bytes.
+/// first + r % tokens; keys alone where `values` is null, and there are none in the rows. No FLOP; rows 2 kv_heads
+/// head_dim (2 + bytes of a cached value) bytes, or half of it.
 void write_cache(void* keys, void* values, const void* rows_of_heads, int rows, int tokens, int first, int heads,
                  int kv_heads, int head_dim, int capacity, Format cache, Launch launch);
 

@@ -184,7 +184,7 @@ Attention Model::attention(int index) const {
     a.batch = step_.batch;
     a.query_heads = model_.query_heads;
     a.kv_heads = model_.kv_heads;
-    a.head_dim = model_.head_dim;
+    a.head_dim = a.value_dim = model_.head_dim;
     a.tokens = step_.tokens;
     a.context = step_.context;
     a.capacity = step_.context;

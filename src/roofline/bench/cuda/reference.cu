@@ -27,24 +27,25 @@ std::vector<int> sample(int total, int count) {
     return numbers;
 }
 
-std::vector<double> attend(const std::vector<double>& query, const std::vector<std::uint8_t>& keys,
-                           const std::vector<std::uint8_t>& values, int context, Format format) {
-    const std::size_t dimension = query.size();
-    const std::size_t row_bytes = dimension * static_cast<std::size_t>(bits(format)) / 8;
+std::vector<double> attend(const std::vector<double>& query, const Rows& keys, const Rows& values, int value_dim,
+                           int context, Format format) {
+    const auto row = [&](const Rows& rows, std::size_t i) {
+        return rows.bytes.data() +
+               i * static_cast<std::size_t>(rows.pitch) * static_cast<std::size_t>(bits(format)) / 8;
+    };
     std::vector<double> scores(static_cast<std::size_t>(context));
     for (std::size_t i = 0; i < scores.size(); ++i) {
         double score = 0.0;
-        for (std::size_t j = 0; j < dimension; ++j) score += query[j] * decode(keys.data() + i * row_bytes, j, format);
-        scores[i] = score / std::sqrt(static_cast<double>(dimension));
+        for (std::size_t j = 0; j < query.size(); ++j) score += query[j] * decode(row(keys, i), j, format);
+        scores[i] = score / std::sqrt(static_cast<double>(query.size()));
     }
     const double highest = *std::max_element(scores.begin(), scores.end());
-    std::vector<double> output(dimension, 0.0);
+    std::vector<double> output(static_cast<std::size_t>(value_dim), 0.0);
     double total = 0.0;
     for (std::size_t i = 0; i < scores.size(); ++i) {
         const double weight = std::exp(scores[i] - highest);
         total += weight;
-        for (std::size_t j = 0; j < dimension; ++j)
-            output[j] += weight * decode(values.data() + i * row_bytes, j, format);
+        for (std::size_t j = 0; j < output.size(); ++j) output[j] += weight * decode(row(values, i), j, format);
     }
     for (double& value : output) value /= total;
     return output;

@@ -26,8 +26,15 @@ class Difference {
 /// Up to `count` numbers under `total`, spread over all of it, the first and the last among them.
 std::vector<int> sample(int total, int count);
 
-/// Attention of one query over rows of keys and values [context][head_dim]: scores, their exponents, the weighted sum.
-std::vector<double> attend(const std::vector<double>& query, const std::vector<std::uint8_t>& keys,
-                           const std::vector<std::uint8_t>& values, int context, Format format);
+/// Rows [row][pitch] of numbers, of which each row's first are used.
+struct Rows {
+    const std::vector<std::uint8_t>& bytes;
+    int pitch;
+};
+
+/// Attention of one query over rows of keys, as wide as it, and of values of `value_dim`: scores, their exponents, the
+/// weighted sum.
+std::vector<double> attend(const std::vector<double>& query, const Rows& keys, const Rows& values, int value_dim,
+                           int context, Format format);
 
 }  // namespace roofline::cuda::kernels

@@ -7,10 +7,12 @@
 //          "experts"?: 1}            more: each has weights of its own, and rows m e / experts on of x, in bf16
 //                                    activation_dtype int8, beside int8 weights: bf16 that the kernel cuts to int8
 //         {"name", "kind": "attention", "stage", "batch", "query_heads", "kv_heads", "head_dim", "context", "tokens",
-//          "kv_dtype"}
+//          "kv_dtype", "value_dim"?: head_dim,
+//          "latent"?: false}         one entry for all heads: head_dim of it are the key, value_dim the value
 //         {"name", "kind": "norm" | "layer_norm" | "add_norm" | "activation" | "plain_activation" | "rotary" |
 //          "kv_write" | "add" | "embedding" | "sampling",
-//          "rows", "width", "heads", "kv_heads", "head_dim"}
+//          "rows", "width", "heads", "kv_heads", "head_dim",
+//          "latent"?: false}         rotary, kv_write: beside the queries' heads one entry, and no values
 //         {"name", "kind": "choice" | "expert_sum", "rows", "width", "chosen"}    width of a choice: experts there are
 //   ->    {"results": [{"name", "backend", "time_s", "low_s", "high_s", "flops", "bytes", "error", "tolerance",
 //                       "repetitions", "buffers", "variant", "tried": [{"variant", "time_s", "error"?}]}

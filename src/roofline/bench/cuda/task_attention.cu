@@ -14,15 +14,24 @@ namespace {
 
 constexpr float query_amplitude = 4.0f;  // scores then differ enough for the softmax to matter
 
+/// What of a cache belongs to a kv head of a sequence, up to the last key that is seen.
+std::vector<std::uint8_t> seen_rows(const void* cache, const AttentionTask& task, int kv_head, int capacity, int width,
+                                    int seen) {
+    const std::size_t row_bytes = static_cast<std::size_t>(width) * static_cast<std::size_t>(bits(task.cache)) / 8;
+    return copied(static_cast<const std::uint8_t*>(cache) +
+                      static_cast<std::size_t>(kv_head) * static_cast<std::size_t>(capacity) * row_bytes,
+                  static_cast<std::size_t>(seen) * row_bytes);
+}
+
 double error_of(const AttentionTask& task, const Attention& attention) {
-    const auto dimension = static_cast<std::size_t>(task.head_dim);
+    const auto key_dim = static_cast<std::size_t>(task.head_dim);
+    const auto value_dim = static_cast<std::size_t>(task.value_dim);
     const auto output_values = static_cast<std::size_t>(task.batch) * static_cast<std::size_t>(task.tokens) *
-                               static_cast<std::size_t>(task.query_heads) * dimension;
+                               static_cast<std::size_t>(task.query_heads) * value_dim;
     const auto output = copied(static_cast<const std::uint16_t*>(attention.output), output_values);
     for (const std::uint16_t value : output) {
         if ((value & 0x7F80) == 0x7F80) return 1e30;
     }
-    const std::size_t row_bytes = dimension * static_cast<std::size_t>(bits(task.cache)) / 8;
     Difference difference;
     const int queries = task.batch * task.tokens * task.query_heads;
     for (const int query : sample(queries, 6)) {
@@ -33,23 +42,23 @@ double error_of(const AttentionTask& task, const Attention& attention) {
         const auto row = static_cast<std::size_t>(sequence * task.tokens + token);
         const auto raw = copied(static_cast<const std::uint16_t*>(attention.queries) +
                                     row * static_cast<std::size_t>(attention.query_stride) +
-                                    static_cast<std::size_t>(head) * dimension,
-                                dimension);
+                                    static_cast<std::size_t>(head) * key_dim,
+                                key_dim);
         std::vector<double> values;
         for (const std::uint16_t value : raw) values.push_back(decode_bf16(value));
-        const std::size_t from = (static_cast<std::size_t>(sequence) * static_cast<std::size_t>(task.kv_heads) +
-                                  static_cast<std::size_t>(head / (task.query_heads / task.kv_heads))) *
-                                 static_cast<std::size_t>(attention.capacity) * row_bytes;
-        const auto bytes = static_cast<std::size_t>(seen) * row_bytes;
-        const auto expected =
-            attend(values, copied(static_cast<const std::uint8_t*>(attention.keys) + from, bytes),
-                   copied(static_cast<const std::uint8_t*>(attention.values) + from, bytes), seen, task.cache);
-        for (std::size_t i = 0; i < dimension; ++i) {
-            difference.add(
-                decode_bf16(output[(row * static_cast<std::size_t>(task.query_heads) + static_cast<std::size_t>(head)) *
-                                       dimension +
-                                   i]),
-                expected[i]);
+        const int kv_head = sequence * task.kv_heads + head / (task.query_heads / task.kv_heads);
+        const auto keys = seen_rows(attention.keys, task, kv_head, attention.capacity, task.head_dim, seen);
+        std::vector<double> expected;
+        if (task.latent) {
+            expected = attend(values, {keys, task.head_dim}, {keys, task.head_dim}, task.value_dim, seen, task.cache);
+        } else {
+            const auto own = seen_rows(attention.values, task, kv_head, attention.capacity, task.value_dim, seen);
+            expected = attend(values, {keys, task.head_dim}, {own, task.value_dim}, task.value_dim, seen, task.cache);
+        }
+        for (std::size_t i = 0; i < value_dim; ++i) {
+            const std::size_t at =
+                (row * static_cast<std::size_t>(task.query_heads) + static_cast<std::size_t>(head)) * value_dim + i;
+            difference.add(decode_bf16(output[at]), expected[i]);
         }
     }
     return difference.relative();
@@ -77,22 +86,30 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     if (foreign == nullptr && backend != "own" && backend != "cudnn") throw Failure{backend + " has no attention"};
     AttentionTask task = given;
     if (!task.prefill) task.tokens = 1;
+    if (task.value_dim == 0) task.value_dim = task.head_dim;
     task.context = std::max(task.context, task.tokens);
     if (task.kv_heads < 1 || task.query_heads % task.kv_heads != 0) {
         throw Failure{std::to_string(task.query_heads) + " query heads cannot be shared evenly by " +
                       std::to_string(task.kv_heads) + " kv heads"};
     }
+    if (task.latent && task.kv_heads != 1) throw Failure{"a latent cache has one kv head"};
+    if (task.value_dim > task.head_dim) throw Failure{"values are not wider than keys"};
+    const bool even = !task.latent && task.value_dim == task.head_dim;
+    if (foreign != nullptr && !even) throw Failure{"plugins know heads of one width only"};
     if (task.cache != Format::bf16 && task.cache != Format::fp8) throw Failure{"attention reads bf16 and fp8 caches"};
 
     Outcome outcome;
     const double sequences = task.batch;
     const double tokens = task.tokens;
     const double pairs = tokens * (task.context - task.tokens) + tokens * (tokens + 1.0) / 2.0;  // a sequence's
-    const double cache_bytes =
-        2.0 * sequences * task.kv_heads * task.context * static_cast<double>(task.head_dim) * bits(task.cache) / 8.0;
-    const double query_values = sequences * tokens * task.query_heads * static_cast<double>(task.head_dim);
-    outcome.flops = 4.0 * sequences * task.query_heads * static_cast<double>(task.head_dim) * pairs;
-    outcome.bytes = cache_bytes + 2.0 * 2.0 * query_values;
+    const double entries = sequences * task.kv_heads * task.context;
+    const double key_bytes = entries * task.head_dim * bits(task.cache) / 8.0;
+    const double value_bytes = task.latent ? 0.0 : entries * task.value_dim * bits(task.cache) / 8.0;
+    const double cache_bytes = key_bytes + value_bytes;
+    const double queries_there = sequences * tokens * task.query_heads;
+    const double widths = static_cast<double>(task.head_dim) + task.value_dim;
+    outcome.flops = 2.0 * sequences * task.query_heads * widths * pairs;
+    outcome.bytes = cache_bytes + 2.0 * queries_there * widths;
     outcome.tolerance = task.prefill ? 1e-2 : 6e-3;
     // A prefill finds the keys and values where the kernels before left them; decoding finds them in memory.
     outcome.buffers = task.prefill ? 1 : rotation(static_cast<std::size_t>(cache_bytes));
@@ -102,6 +119,8 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     attention.query_heads = task.query_heads;
     attention.kv_heads = task.kv_heads;
     attention.head_dim = task.head_dim;
+    attention.value_dim = task.value_dim;
+    attention.latent = task.latent;
     attention.tokens = task.tokens;
     attention.context = task.context;
     attention.capacity = task.context;
@@ -114,29 +133,33 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
         library = std::make_unique<LibraryAttention>(attention, task.cache);
     } else if (task.prefill) {
         if (!prefill_supported(attention, task.cache)) {
-            throw Failure{"our prefill attention takes bf16 and heads of 64 or 128"};
+            throw Failure{"our prefill attention takes bf16 and heads of 64, 128 or 192 with values of 128"};
         }
     } else {
         own_ways = decode_ways(attention, task.cache);
         if (own_ways.empty()) {
             throw Failure{
-                "our decode attention takes heads of 64 (bf16), 128 or 256 and up to 16 query heads a kv head"};
+                "our decode attention takes heads of 64 (bf16), 128 or 256 and up to 16 query heads a kv head, or "
+                "latent entries of 512 + 64 (bf16, Hopper)"};
         }
     }
 
-    const auto half_bytes = static_cast<std::size_t>(cache_bytes / 2.0);
+    const auto key_copy = static_cast<std::size_t>(key_bytes);
+    const auto value_copy = static_cast<std::size_t>(value_bytes);
     const auto count = static_cast<std::size_t>(outcome.buffers);
-    const Memory keys(half_bytes * count);
-    const Memory values(half_bytes * count);
-    const Memory queries(static_cast<std::size_t>(query_values) * 2);
-    const Memory output(static_cast<std::size_t>(query_values) * 2);
+    const Memory keys(key_copy * count);
+    const Memory values(value_copy * count);
+    const Memory queries(static_cast<std::size_t>(queries_there * task.head_dim) * 2);
+    const Memory output(static_cast<std::size_t>(queries_there * task.value_dim) * 2);
     const Memory parts(task.prefill ? 0 : part_bytes(attention));
     const Memory tickets(ticket_bytes());
-    const std::size_t cached = half_bytes * count * 8 / static_cast<std::size_t>(bits(task.cache));
-    fill_random(keys.at(), cached, task.cache, 1.0f, 11, clock.stream());
-    fill_random(values.at(), cached, task.cache, 1.0f, 12, clock.stream());
-    fill_random(queries.at(), static_cast<std::size_t>(query_values), Format::bf16, query_amplitude, 13,
-                clock.stream());
+    const auto fill = [&](const Memory& memory, Format format, float amplitude, std::uint32_t seed) {
+        fill_random(memory.at(), memory.bytes() * 8 / static_cast<std::size_t>(bits(format)), format, amplitude, seed,
+                    clock.stream());
+    };
+    fill(keys, task.cache, 1.0f, 11);
+    if (!task.latent) fill(values, task.cache, 1.0f, 12);
+    fill(queries, Format::bf16, query_amplitude, 13);
     must(cudaMemsetAsync(tickets.at(), 0, tickets.bytes(), clock.stream()), "tickets");
     attention.queries = queries.at();
     attention.output = output.at();
@@ -146,8 +169,8 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     std::vector<Run> ways;
     std::vector<std::string> names;
     const auto with_buffer = [&](Attention one, int buffer) {
-        one.keys = keys.at(static_cast<std::size_t>(buffer) * half_bytes);
-        one.values = values.at(static_cast<std::size_t>(buffer) * half_bytes);
+        one.keys = keys.at(static_cast<std::size_t>(buffer) * key_copy);
+        if (!task.latent) one.values = values.at(static_cast<std::size_t>(buffer) * value_copy);
         return one;
     };
     for (int plan = 0; library != nullptr && plan < library->plans(); ++plan) {

@@ -161,7 +161,8 @@ std::size_t choose(Outcome& outcome, bool check_all, const std::function<double(
 Outcome run(const Clock& clock, const SmallTask& task, const std::string& backend, double seconds) {
     if (backend != "own") throw Failure{backend + " has no " + task.kind};
     const bool by_heads = task.kind == "rotary" || task.kind == "kv_write";
-    const int all_heads = task.heads + 2 * task.kv_heads;
+    const int cached_heads = (task.latent ? 1 : 2) * task.kv_heads;
+    const int all_heads = task.heads + cached_heads;
     const int width = by_heads ? all_heads * task.head_dim : task.kind == "activation" ? 2 * task.width : task.width;
     if (task.rows < 1 || width < 1) throw Failure{task.kind + " needs rows and a width"};
     if (width % 8 != 0) throw Failure{task.kind + ": the width must be a multiple of 8, not " + std::to_string(width)};
@@ -294,8 +295,9 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
         }
         must(cudaMemcpy(angles.at(), turns.data(), turns.size() * sizeof(float2), cudaMemcpyHostToDevice), "copy");
         op.run = [&](int) {
-            rotate(x.at(), angles.at<float2>(), task.rows, task.rows, first, task.heads, task.kv_heads, task.head_dim,
-                   launch);
+            // Where there are no values, all that lies in a row is turned.
+            rotate(x.at(), angles.at<float2>(), task.rows, task.rows, first, task.latent ? all_heads : task.heads,
+                   task.latent ? 0 : task.kv_heads, task.head_dim, launch);
         };
         op.output = &x;
         std::vector<Values> before;
@@ -323,7 +325,8 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
         if (task.cache != Format::bf16 && task.cache != Format::fp8) throw Failure{"a cache is bf16 or fp8"};
         // Every row a sequence of its own with room for one token: the cache is then the keys, and after them the
         // values.
-        auto* values_at = to.at(static_cast<std::size_t>(task.rows * task.kv_heads * task.head_dim) * 2);
+        auto* values_at =
+            task.latent ? nullptr : to.at(static_cast<std::size_t>(task.rows * task.kv_heads * task.head_dim) * 2);
         op.run = [&, values_at](int) {
             write_cache(to.at(), values_at, x.at(), task.rows, 1, 0, task.heads, task.kv_heads, task.head_dim, 1,
                         task.cache, launch);
@@ -338,7 +341,7 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
         } else {
             op.error = [&] { return fp8_cache_error(task, to, x, width); };
         }
-        op.bytes = rows * 2.0 * task.kv_heads * task.head_dim * (2.0 + bits(task.cache) / 8.0);
+        op.bytes = rows * cached_heads * task.head_dim * (2.0 + bits(task.cache) / 8.0);
     } else if (task.kind == "choice") {
         routing.emplace(task.rows, width, task.chosen, 1, clock.stream());
         op.run = [&](int) { route(routing->of(0, 8), x.at(), launch); };

@@ -30,6 +30,8 @@ struct AttentionTask {
     int context = 0;
     int tokens = 1;
     Format cache = Format::bf16;
+    int value_dim = 0;
+    bool latent = false;  // the cache holds one entry a token: the key of all heads, their value at its beginning
 };
 
 struct SmallTask {
@@ -41,6 +43,7 @@ struct SmallTask {
     int head_dim = 0;
     int chosen = 0;               // choice, expert_sum: experts of a row; `width` of a choice: experts there are
     Format cache = Format::bf16;  // kv_write
+    bool latent = false;          // rotary, kv_write: beside the queries' heads there is an entry alone
 };
 
 /// A way of doing a task.

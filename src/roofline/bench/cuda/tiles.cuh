@@ -17,6 +17,17 @@ namespace roofline::cuda::kernels {
 /// `lines` lines of 128 bytes from `cache` on, to be copied `tile_lines` at a time.
 CUtensorMap tiles_of(const void* cache, std::size_t lines, int tile_lines);
 
+/// Entries of `width` numbers of bf16, `context` of each sequence and room for `capacity`; to be copied 64 numbers of
+/// 64 entries at a time. What lies behind the last entry of a sequence comes as zeros.
+struct Entries {
+    const void* begin;
+    int width;
+    int context;
+    int capacity;
+    int sequences;
+};
+CUtensorMap tiles_of(const Entries& entries);
+
 /// Which row of eight a column of the tensor instruction stands for, and which piece of a line a quad of lanes takes:
 /// such that eight neighbouring lanes, which read together, find eight different pieces, of keys as of values. (With
 /// four lines a row, values are read in two turns.)
@@ -44,6 +55,16 @@ __device__ inline void tile_copy(std::uint32_t to, const CUtensorMap& tiles, int
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
         "[%1, {%2, %3}], [%4], %5;" ::"r"(to),
         "l"(&tiles), "r"(0), "r"(line), "r"(barrier), "l"(policy)
+        : "memory");
+}
+
+/// Copies 64 numbers, from `number` on, of 64 entries of a sequence.
+__device__ inline void entry_copy(std::uint32_t to, const CUtensorMap& tiles, int number, int entry, int sequence,
+                                  std::uint32_t barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+        "[%1, {%2, %3, %4}], [%5];" ::"r"(to),
+        "l"(&tiles), "r"(number), "r"(entry), "r"(sequence), "r"(barrier)
         : "memory");
 }
 

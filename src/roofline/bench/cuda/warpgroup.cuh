@@ -9,6 +9,12 @@ namespace roofline::cuda::kernels {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
+/// Which warp group of the block a thread belongs to. That all of a warp have the same, the compiler has to be told: then
+/// operands are found in uniform registers, where instructions of a warp group want them, and not moved there for each.
+__device__ inline int warpgroup_index() {
+    return __shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128, 0);
+}
+
 /// An operand of a multiplication: lines one after another from a multiple of 1024 bytes on. 16 values further on
 /// in every line: + 2.
 __device__ inline std::uint64_t operand_at(std::uint32_t address) {
@@ -35,6 +41,7 @@ __device__ void warpgroup_wait() {
 }
 
 // What an instruction's sums are, as operands, and as the constraints of an asm statement.
+#define ROOFLINE_SUMS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define ROOFLINE_SUMS_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define ROOFLINE_SUMS_32 \
     ROOFLINE_SUMS_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -51,6 +58,17 @@ __device__ void warpgroup_wait() {
 // for i % 4 >= 2) of a and 8 (i / 4) + 2 (lane % 4) + i % 2 of b. Both operands from shared memory; or a from
 // registers, as mma m16n8k16 (of bf16; of e4m3 m16n8k32) has it for each warp's 16 lines.
 
+__device__ inline void warpgroup_bf16(float (&sums)[8], std::uint64_t a, std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %10, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {" ROOFLINE_SUMS_8
+        "}, %8, %9, more, 1, 1, 0, 0;\n"
+        "}"
+        : ROOFLINE_FOUR(sums, 0), ROOFLINE_FOUR(sums, 4)
+        : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
 __device__ inline void warpgroup_bf16(float (&sums)[16], std::uint64_t a, std::uint64_t b, bool more) {
     asm volatile(
         "{\n"
@@ -151,11 +169,37 @@ __device__ inline void warpgroup_e4m3(float (&sums)[64], std::uint64_t a, std::u
         : "l"(a), "l"(b), "r"(static_cast<int>(more)));
 }
 
+// The same with `a` by columns: a line holds 64 rows of one column, 16 lines are multiplied. 16 columns further on: 16
+// lines, + 128.
+__device__ inline void warpgroup_bf16_turned(float (&sums)[8], std::uint64_t a, std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %10, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {" ROOFLINE_SUMS_8
+        "}, %8, %9, more, 1, 1, 1, 0;\n"
+        "}"
+        : ROOFLINE_FOUR(sums, 0), ROOFLINE_FOUR(sums, 4)
+        : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
+__device__ inline void warpgroup_bf16_turned(float (&sums)[16], std::uint64_t a, std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %18, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {" ROOFLINE_SUMS_16
+        "}, %16, %17, more, 1, 1, 1, 0;\n"
+        "}"
+        : ROOFLINE_SIXTEEN(sums, 0)
+        : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
+
 #undef ROOFLINE_SIXTEEN
 #undef ROOFLINE_FOUR
 #undef ROOFLINE_SUMS_64
 #undef ROOFLINE_SUMS_32
 #undef ROOFLINE_SUMS_16
+#undef ROOFLINE_SUMS_8
 
 /// After the last `warpgroup_wait`: sums are not read before it. (An asm statement's results are there when it is, for
 /// all that a compiler knows.)

@@ -217,7 +217,8 @@ void lay_queries(const float* q, std::int64_t rows, std::int64_t head_dim, Bf16*
 }
 
 void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16* values, std::int64_t first,
-                std::int64_t count, std::int64_t head_dim, const AttentionState& state) {
+                std::int64_t count, const HeadWidths& widths, const AttentionState& state) {
+    const std::int64_t head_dim = widths.key;
     struct alignas(64) Line {
         Bf16 values[32];
     };
@@ -266,7 +267,8 @@ const AttentionKernels* amx_attention() {
         const AttentionKernels* vectors = avx512_attention();
         if (vectors == nullptr || !__builtin_cpu_supports("avx512bf16") || !measure::has_tile_products_bf16())
             return nullptr;
-        static const AttentionKernels kernels = {"AMX", tile_attention::piece_bf16, vectors->fp32, KvLayout::pairs};
+        static const AttentionKernels kernels = {"AMX", tile_attention::piece_bf16, vectors->bf16_rows, vectors->fp32,
+                                                 KvLayout::pairs};
         return &kernels;
     }();
     return here;

@@ -11,7 +11,7 @@ constexpr std::int64_t most_rows = 256;        // of queries that share a piece;
 constexpr std::int64_t least_positions = 128;  // a shorter piece is not worth the combining; whole tiles
 constexpr float nothing_yet = -1e30F;
 
-/// Room for so many floats in whole lines. head_dim is a multiple of 32, so rows of it are whole too.
+/// Room for so many floats in whole lines. Widths are multiples of 32, so rows of them are whole too.
 std::int64_t in_lines(std::int64_t floats) {
     return (floats + 15) / 16 * 16;
 }
@@ -21,19 +21,20 @@ template <class T>
 void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads& threads, AttentionScratch& scratch) {
     const std::int64_t group = call.query_heads / call.kv_heads;
     const std::int64_t heads = call.batch * call.kv_heads;
-    const std::int64_t d = call.head_dim;
+    const std::int64_t key = call.widths.key;
+    const std::int64_t d = call.widths.value;
     const Parts parts((call.context + least_positions - 1) / least_positions, (threads.count() + heads - 1) / heads);
     // Where heads are many, or a thread is alone, nobody waits for a whole one.
     const std::int64_t splits = threads.count() == 1 || heads >= 4 * threads.count() ? 1 : parts.count();
     const std::int64_t queries = call.batch * call.query_heads;
     const std::int64_t values_at = in_lines(2 * group);  // of a state
     const std::int64_t state_size = values_at + group * d;
-    scratch.lines.resize(static_cast<std::size_t>(queries * d + heads * splits * state_size) / 16);
+    scratch.lines.resize(static_cast<std::size_t>(queries * key + heads * splits * state_size) / 16);
     scratch.ended.assign(static_cast<std::size_t>(heads), 0);
-    const float scale = 1.0F / std::sqrt(static_cast<float>(d));
+    const float scale = 1.0F / std::sqrt(static_cast<float>(key));
     float* scaled = scratch.lines.data()->floats;
-    for (std::int64_t i = 0; i < queries * d; ++i) scaled[i] = call.q[i] * scale;
-    float* partial = scaled + queries * d;
+    for (std::int64_t i = 0; i < queries * key; ++i) scaled[i] = call.q[i] * scale;
+    float* partial = scaled + queries * key;
     const auto* keys = static_cast<const T*>(call.keys);
     const auto* values = static_cast<const T*>(call.values);
     const auto combine = [&](std::int64_t head) {
@@ -65,9 +66,10 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
         float* state = partial + (head * splits + split) * state_size;
         std::fill(state, state + group, nothing_yet);
         std::fill(state + group, state + state_size, 0.0F);
-        const std::int64_t base = head * call.capacity * d;
         if (first < last) {
-            piece(scaled + head * group * d, group, keys + base, values + base, first, last - first, d,
+            const std::int64_t position = head * call.capacity;
+            piece(scaled + head * group * key, group, keys + position * key,
+                  values + position * call.widths.value_pitch(), first, last - first, call.widths,
                   {state, state + group, state + values_at});
         }
         const std::atomic_ref<std::int64_t> ended(scratch.ended[static_cast<std::size_t>(head)]);
@@ -86,11 +88,12 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
 template <class T>
 void prefill(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads& threads) {
     const std::int64_t group = call.query_heads / call.kv_heads;
-    const std::int64_t d = call.head_dim;
+    const std::int64_t key = call.widths.key;
+    const std::int64_t d = call.widths.value;
     const std::int64_t block = std::max<std::int64_t>(1, std::min<std::int64_t>(16, most_rows / group));
     const std::int64_t blocks = (call.tokens + block - 1) / block;
     const std::int64_t past = call.context - call.tokens;
-    const float scale = 1.0F / std::sqrt(static_cast<float>(d));
+    const float scale = 1.0F / std::sqrt(static_cast<float>(key));
     const auto* keys = static_cast<const T*>(call.keys);
     const auto* values = static_cast<const T*>(call.values);
     threads.run(call.batch * call.kv_heads * blocks, [&](std::int64_t item, int) {
@@ -102,29 +105,32 @@ void prefill(const AttentionCall& call, AttentionKernels::Piece<T> piece, Thread
         const std::int64_t tokens = std::min(block, call.tokens - first);
         const std::int64_t rows = tokens * group;
         static thread_local std::vector<LineOfFloats> lines;
-        lines.assign(static_cast<std::size_t>(2 * rows * d + in_lines(2 * rows)) / 16, {});
+        lines.assign(static_cast<std::size_t>(rows * (key + d) + in_lines(2 * rows)) / 16, {});
         float* scaled = lines.data()->floats;
-        float* sought = scaled + rows * d;
+        float* sought = scaled + rows * key;
         float* largest = sought + rows * d;
         float* sums = largest + rows;
         std::fill(largest, largest + rows, nothing_yet);
         const auto query_of = [&](std::int64_t row) {
             const std::int64_t token = sequence * call.tokens + first + row / group;
-            return (token * call.query_heads + kv_head * group + row % group) * d;
+            return token * call.query_heads + kv_head * group + row % group;
         };
         for (std::int64_t row = 0; row < rows; ++row) {
-            for (std::int64_t i = 0; i < d; ++i) scaled[row * d + i] = call.q[query_of(row) + i] * scale;
+            const float* query = call.q + query_of(row) * key;
+            for (std::int64_t i = 0; i < key; ++i) scaled[row * key + i] = query[i] * scale;
         }
-        const std::int64_t base = head * call.capacity * d;
+        const T* own_keys = keys + head * call.capacity * key;
+        const T* own_values = values + head * call.capacity * call.widths.value_pitch();
         const std::int64_t shared = past + first + 1;
-        piece(scaled, rows, keys + base, values + base, 0, shared, d, {largest, sums, sought});
+        piece(scaled, rows, own_keys, own_values, 0, shared, call.widths, {largest, sums, sought});
         for (std::int64_t token = 1; token < tokens; ++token) {
             const std::int64_t row = token * group;
-            piece(scaled + row * d, group, keys + base, values + base, shared, token, d,
+            piece(scaled + row * key, group, own_keys, own_values, shared, token, call.widths,
                   {largest + row, sums + row, sought + row * d});
         }
         for (std::int64_t row = 0; row < rows; ++row) {
-            for (std::int64_t i = 0; i < d; ++i) call.out[query_of(row) + i] = sought[row * d + i] / sums[row];
+            float* out = call.out + query_of(row) * d;
+            for (std::int64_t i = 0; i < d; ++i) out[i] = sought[row * d + i] / sums[row];
         }
     });
 }
@@ -159,7 +165,8 @@ void lay_values(const Bf16* rows, Bf16* to, KvLayout layout, std::int64_t heads,
 void attend(const AttentionCall& call, const AttentionKernels& kernels, Threads& threads, AttentionScratch& scratch) {
     const bool one = call.tokens == 1;
     if (call.kv == DType::bf16) {
-        one ? decode<Bf16>(call, kernels.bf16, threads, scratch) : prefill<Bf16>(call, kernels.bf16, threads);
+        const auto piece = call.widths.even() ? kernels.bf16 : kernels.bf16_rows;
+        one ? decode<Bf16>(call, piece, threads, scratch) : prefill<Bf16>(call, piece, threads);
     } else {
         one ? decode<float>(call, kernels.fp32, threads, scratch) : prefill<float>(call, kernels.fp32, threads);
     }

@@ -1,8 +1,9 @@
 // Our own attention on a CPU: queries of a group share every key and value that is loaded, long contexts are split over
 // threads and combined, scores never leave the first-level cache (online softmax).
 //
-// Keys and values lie as [sequence][KV head][position][head_dim], queries and the output as [row][head][head_dim], a
-// row for every new token. Inside a KV head they lie row by row or in tiles (KvLayout), as the kernels want it.
+// Keys and values lie as [sequence][KV head][position][width], queries and the output as [row][head][width], a row for
+// every new token. Inside a KV head they lie row by row or in tiles (KvLayout), as the kernels want it. Values may be
+// narrower than keys, and may be the beginning of them, as latent attention has it: then they always lie in rows.
 #pragma once
 
 #include <cstdint>
@@ -53,12 +54,23 @@ inline std::int64_t kv_room(KvLayout layout, std::int64_t positions) {
     return layout == KvLayout::rows ? positions : (positions + 63) / 64 * 64;
 }
 
+struct HeadWidths {
+    std::int64_t key = 0;    // of queries too
+    std::int64_t value = 0;  // of the output too
+    bool shared = false;     // values are the beginning of keys, and not stored apart
+
+    static HeadWidths same(std::int64_t width) { return {width, width}; }
+    bool even() const { return key == value && !shared; }
+    /// From a value to that of the next position.
+    std::int64_t value_pitch() const { return shared ? key : value; }
+};
+
 struct AttentionCall {
     std::int64_t batch = 0;
     std::int64_t tokens = 1;  // new ones of each sequence, the last of the context
     std::int64_t query_heads = 0;
     std::int64_t kv_heads = 0;
-    std::int64_t head_dim = 0;
+    HeadWidths widths;
     std::int64_t context = 0;   // entries to attend to, the new ones included
     std::int64_t capacity = 0;  // entries that there is room for: the distance between heads
     DType kv = DType::bf16;     // bf16 or fp32
@@ -73,7 +85,7 @@ struct AttentionCall {
 struct AttentionState {
     float* largest = nullptr;
     float* sum = nullptr;
-    float* values = nullptr;  // rows x head_dim
+    float* values = nullptr;  // rows x the width of a value
 };
 
 struct AttentionKernels {
@@ -81,12 +93,15 @@ struct AttentionKernels {
     /// `rows` queries (scaled) against positions [first, first + count) of a head; goes on from `state`.
     template <class T>
     using Piece = void (*)(const float* q, std::int64_t rows, const T* keys, const T* values, std::int64_t first,
-                           std::int64_t count, std::int64_t head_dim, const AttentionState& state);
-    Piece<Bf16> bf16;
+                           std::int64_t count, const HeadWidths& widths, const AttentionState& state);
+    Piece<Bf16> bf16;  // of even widths, over `bf16_layout`
+    Piece<Bf16> bf16_rows;
     Piece<float> fp32;
     KvLayout bf16_layout = KvLayout::rows;
 
-    KvLayout layout(DType kv) const { return kv == DType::bf16 ? bf16_layout : KvLayout::rows; }
+    KvLayout layout(DType kv, const HeadWidths& widths) const {
+        return kv == DType::bf16 && widths.even() ? bf16_layout : KvLayout::rows;
+    }
 };
 
 const AttentionKernels& portable_attention();

@@ -147,7 +147,7 @@ const ProductKernels* avx512_products() {
 }
 const AttentionKernels* avx512_attention() {
     static constexpr AttentionKernels kernels = {"AVX-512", avx512::attention_piece<Bf16>,
-                                                 avx512::attention_piece<float>};
+                                                 avx512::attention_piece<Bf16>, avx512::attention_piece<float>};
     return avx512_products() != nullptr ? &kernels : nullptr;
 }
 }  // namespace roofline::bench

@@ -316,7 +316,8 @@ inline void weigh_tile(Fours& fours, std::int64_t four, const Bf16* keys, Span s
 }
 
 void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16* values, std::int64_t first,
-                std::int64_t count, std::int64_t head_dim, const AttentionState& state) {
+                std::int64_t count, const HeadWidths& widths, const AttentionState& state) {
+    const std::int64_t head_dim = widths.key;
     static thread_local Fours fours;
     take_queries(fours, q, rows, head_dim, state);
     const std::int64_t tile = positions_of_tile(head_dim);
@@ -351,6 +352,7 @@ void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16*
 namespace roofline::bench {
 const AttentionKernels* neon_attention() {
     static constexpr AttentionKernels kernels = {"NEON with bf16", neon_attention_lanes::piece_bf16,
+                                                 neon_attention_lanes::attention_piece<Bf16>,
                                                  neon_attention_lanes::attention_piece<float>, KvLayout::tiles};
     return (::getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0 ? &kernels : nullptr;
 }

@@ -269,7 +269,8 @@ void add_values(const Part& part, const Bf16* values, Span span, std::int64_t he
 }
 
 void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16* values, std::int64_t first,
-                std::int64_t count, std::int64_t head_dim, const AttentionState& state) {
+                std::int64_t count, const HeadWidths& widths, const AttentionState& state) {
+    const std::int64_t head_dim = widths.key;
     static thread_local std::vector<float> room;
     room.resize(static_cast<std::size_t>(rows * (head_dim + tile)));
     float* const weights = room.data() + rows * head_dim;
@@ -308,8 +309,8 @@ void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16*
 
 namespace roofline::bench {
 const AttentionKernels* neon_pairs_attention() {
-    static constexpr AttentionKernels kernels = {"NEON", neon_pairs::piece_bf16, neon_pairs::attention_piece<float>,
-                                                 KvLayout::pairs};
+    static constexpr AttentionKernels kernels = {"NEON", neon_pairs::piece_bf16, neon_pairs::attention_piece<Bf16>,
+                                                 neon_pairs::attention_piece<float>, KvLayout::pairs};
     return &kernels;
 }
 }  // namespace roofline::bench

@@ -26,7 +26,7 @@ const ProductKernels& portable_products() {
 
 const AttentionKernels& portable_attention() {
     static constexpr AttentionKernels kernels = {"portable", portable::attention_piece<Bf16>,
-                                                 portable::attention_piece<float>};
+                                                 portable::attention_piece<Bf16>, portable::attention_piece<float>};
     return kernels;
 }
 

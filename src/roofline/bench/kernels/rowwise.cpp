@@ -234,6 +234,7 @@ void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity,
             for (std::int64_t head = 0; head < shape.kv_heads; ++head) {
                 const std::int64_t base = (row / shape.tokens * shape.kv_heads + head) * capacity * d;
                 for (const bool value : {false, true}) {
+                    if (value && shape.latent) continue;
                     const float* source = from + (head + (value ? shape.kv_heads : 0)) * d;
                     void* target = value ? values : keys;
                     if (kv == DType::bf16) {

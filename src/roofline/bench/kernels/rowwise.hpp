@@ -31,16 +31,18 @@ struct QkvRows {
     std::int64_t query_heads = 0;
     std::int64_t kv_heads = 0;
     std::int64_t head_dim = 0;
+    bool latent = false;  // keys, which are values too, and nothing behind them
 
     std::int64_t rows() const { return batch * tokens; }
-    std::int64_t width() const { return (query_heads + 2 * kv_heads) * head_dim; }
+    std::int64_t width() const { return (query_heads + (latent ? 1 : 2) * kv_heads) * head_dim; }
 };
 /// Turns queries and keys by their position, in place; `table` from rotary_table. Halves are rotated against each
 /// other.
 void rotary(float* qkv, const float* table, const QkvRows& shape, Threads& threads);
 /// cos and sin for every position of [first, first + count): count x head_dim / 2 x 2.
 void rotary_table(float* table, std::int64_t first, std::int64_t count, std::int64_t head_dim);
-/// Keys and values of the new tokens into the cache, in bf16 or fp32 (attention.hpp says how it lies).
+/// Keys and values of the new tokens into the cache, in bf16 or fp32 (attention.hpp says how it lies); latent entries
+/// as keys alone.
 void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity, DType kv, KvLayout layout,
               const QkvRows& shape, Threads& threads);
 /// Queries out of the fused rows, as attention wants them.
