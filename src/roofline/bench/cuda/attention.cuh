@@ -78,8 +78,9 @@ std::size_t ticket_bytes();
 
 void launch(const DecodeWay& way, Attention attention, bool overlap, cudaStream_t stream);
 
-/// Whether the prefill kernel takes this shape.
+/// Whether a prefill kernel takes this shape, and which one it is on this device.
 bool prefill_supported(const Attention& attention, Format cache);
+const char* prefill_name();
 void launch_prefill(const Attention& attention, bool overlap, cudaStream_t stream);
 
 }  // namespace roofline::cuda::kernels

@@ -259,7 +259,8 @@ std::vector<DecodeVariant> usable(std::vector<DecodeVariant> all) {
         if (one.tile_lines == 0) return false;
         cudaFuncAttributes attributes{};
         must(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(one.kernel)), "kernel attributes");
-        return attributes.ptxVersion < 90;
+        // Instructions of warp groups are Hopper's alone.
+        return attributes.ptxVersion < 90 || (one.most_heads > 0 && attributes.binaryVersion != 90);
     });
     return all;
 }
@@ -398,8 +399,8 @@ void launch(const DecodeWay& way, Attention attention, bool overlap, cudaStream_
     attention.kv_heads *= head_blocks(variant, attention.query_heads / attention.kv_heads);
     attention.share = ceil_of(attention.query_heads / attention.kv_heads * attention.value_dim / 4, way.cluster);
     if (attention.latent) {
-        attention.key_tiles = tiles_of(
-            Entries{attention.keys, attention.head_dim, attention.context, attention.capacity, attention.batch});
+        attention.key_tiles = tiles_of(Entries{attention.keys, attention.head_dim, attention.context,
+                                               attention.capacity, attention.batch, variant.unit});
     } else if (variant.tile_lines > 0) {
         const int lines = variant.unit_bytes / 2 / variant.unit / 128;  // of a key or value
         const auto all = static_cast<std::size_t>(attention.batch) * static_cast<std::size_t>(attention.kv_heads) *

@@ -67,11 +67,6 @@ struct LatentRoom {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/// All threads of a warp group have come here.
-__device__ inline void group_meets(int group) {
-    asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
-}
-
 /// What a warp group knows of the keys it has seen.
 template <int Heads, bool Shared, bool Cluster>
 class LatentGroup {
@@ -223,7 +218,7 @@ class LatentGroup {
                 if (lane_ < 4) peaks_[warp_ * Heads + head(i, j)] = best;
             }
         }
-        group_meets(group_);
+        warpgroup_meets(group_);
 #pragma unroll
         for (int i = 0; i < eights; ++i) {
 #pragma unroll
@@ -248,7 +243,7 @@ class LatentGroup {
             }
         }
         shared_settled();
-        group_meets(group_);
+        warpgroup_meets(group_);
     }
 
     __device__ void write_weight(int line, int key, float weight) const {

@@ -1,9 +1,12 @@
 // Prefill attention, causal, bf16: a block takes 128 queries of one head, a warp 16 of them; keys and values come
-// through shared memory in tiles of 64, the next tile copied while the present one is used. Honest and plain: it uses
-// mma.sync, not Hopper's wgmma, and stays well under the chip's matrix peak.
+// through shared memory in tiles of 64, the next tile copied while the present one is used. Plain, and for any device;
+// Hopper has its own (attention_prefill_groups.cuh).
+#include <algorithm>
+#include <cmath>
 #include <cuda_bf16.h>
 
 #include "roofline/bench/cuda/attention.cuh"
+#include "roofline/bench/cuda/attention_prefill_groups.cuh"
 #include "roofline/bench/cuda/fragments.cuh"
 #include "roofline/bench/cuda/launch.cuh"
 
@@ -15,7 +18,6 @@ constexpr int warps = 8;
 constexpr int tile_queries = 16 * warps;
 constexpr int tile_keys = 64;
 constexpr float log2_e = 1.4426950408889634f;
-constexpr float nothing = -1e30f;
 
 __device__ void copy_async(std::uint32_t to, const void* from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from));
@@ -217,11 +219,54 @@ void launch_for(const Attention& attention, bool overlap, cudaStream_t stream) {
     start(&prefill_kernel<Keys, Values>, blocks, warps * 32, bytes, overlap, stream, attention);
 }
 
+double l2_bytes() {
+    int device = 0;
+    int bytes = 0;
+    must(cudaGetDevice(&device), "device");
+    must(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device), "device attribute");
+    return bytes;
+}
+
+template <int Keys, int Values, int Tile>
+void launch_groups(const Attention& given, bool overlap, cudaStream_t stream) {
+    using Room = PrefillRoom<Keys, Values, Tile>;
+    must(cudaFuncSetAttribute(group_prefill_kernel<Keys, Values, Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              Room::bytes),
+         "shared memory of prefill attention");
+    Attention attention = given;
+    const int heads = attention.batch * attention.kv_heads;
+    attention.key_tiles = tiles_of(Entries{attention.keys, Keys, attention.context, attention.capacity, heads, Tile});
+    attention.value_tiles =
+        tiles_of(Entries{attention.values, Values, attention.context, attention.capacity, heads, Tile});
+    // What is read at the same time stays in the L2, beside queries and results; and all such parts are of a size.
+    const double head_bytes = 2.0 * attention.context * (Keys + Values);
+    const double room = std::clamp(0.75 * l2_bytes() / head_bytes, 1.0, static_cast<double>(heads));
+    const int parts = static_cast<int>(std::ceil(heads / std::floor(room)));
+    const int together = (heads + parts - 1) / parts;
+    const int turns = (attention.tokens + Room::queries - 1) / Room::queries * attention.batch * attention.query_heads;
+    start(&group_prefill_kernel<Keys, Values, Tile>, dim3(static_cast<unsigned>(turns)), Room::threads, Room::bytes,
+          overlap, stream, attention, together);
+}
+
+bool on_hopper() {
+    static const bool here = [] {
+        cudaFuncAttributes attributes{};
+        must(cudaFuncGetAttributes(&attributes, group_prefill_kernel<128, 128, 128>), "kernel attributes");
+        return attributes.binaryVersion == 90;
+    }();
+    return here;
+}
+
+using Launcher = void (*)(const Attention&, bool, cudaStream_t);
+
 /// For these widths, or null.
-decltype(&launch_for<64, 64>) launch_of(int keys, int values) {
-    if (keys == 64 && values == 64) return launch_for<64, 64>;
-    if (keys == 128 && values == 128) return launch_for<128, 128>;
-    if (keys == 192 && values == 128) return launch_for<192, 128>;  // latent entries, expanded
+Launcher launch_of(int keys, int values) {
+    const bool hopper = on_hopper();
+    if (keys == 64 && values == 64) return hopper ? launch_groups<64, 64, 128> : launch_for<64, 64>;
+    if (keys == 128 && values == 128) return hopper ? launch_groups<128, 128, 128> : launch_for<128, 128>;
+    if (keys == 256 && values == 256) return hopper ? launch_groups<256, 256, 64> : Launcher{};
+    // Latent entries, expanded.
+    if (keys == 192 && values == 128) return hopper ? launch_groups<192, 128, 128> : launch_for<192, 128>;
     return nullptr;
 }
 
@@ -229,6 +274,10 @@ decltype(&launch_for<64, 64>) launch_of(int keys, int values) {
 
 bool prefill_supported(const Attention& attention, Format cache) {
     return cache == Format::bf16 && !attention.latent && launch_of(attention.head_dim, attention.value_dim) != nullptr;
+}
+
+const char* prefill_name() {
+    return on_hopper() ? "warp groups, 128 queries" : "mma, 128 queries, 64 keys";
 }
 
 void launch_prefill(const Attention& attention, bool overlap, cudaStream_t stream) {

@@ -288,7 +288,7 @@ void Model::choose_attention(const std::string& backend) {
     if (step_.prefill) {
         chosen_.emplace_back("attention: own");
         if (!prefill_supported(attention(0), step_.cache)) {
-            throw Failure{"our prefill attention takes a bf16 cache and heads of 64 or 128"};
+            throw Failure{"our prefill attention takes a bf16 cache and heads of 64 or 128, on Hopper of 256 too"};
         }
         return;
     }

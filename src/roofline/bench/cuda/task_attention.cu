@@ -133,7 +133,8 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
         library = std::make_unique<LibraryAttention>(attention, task.cache);
     } else if (task.prefill) {
         if (!prefill_supported(attention, task.cache)) {
-            throw Failure{"our prefill attention takes bf16 and heads of 64, 128 or 192 with values of 128"};
+            throw Failure{
+                "our prefill attention takes bf16 and heads of 64, 128 (on Hopper 256 too) or 192 with values of 128"};
         }
     } else {
         own_ways = decode_ways(attention, task.cache);
@@ -191,7 +192,7 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     }
     if (task.prefill && library == nullptr && foreign == nullptr) {
         ways.push_back([&](int buffer) { launch_prefill(with_buffer(attention, buffer), true, clock.stream()); });
-        names.emplace_back("mma, 128 queries, 64 keys");
+        names.emplace_back(prefill_name());
     }
     for (const DecodeWay& way : own_ways) {
         ways.push_back([&](int buffer) { launch(way, with_buffer(attention, buffer), true, clock.stream()); });

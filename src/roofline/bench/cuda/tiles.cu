@@ -47,7 +47,8 @@ CUtensorMap tiles_of(const Entries& entries) {
     const auto width = static_cast<cuuint64_t>(entries.width);
     return map_of<3>(entries.begin, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                      {width, static_cast<cuuint64_t>(entries.context), static_cast<cuuint64_t>(entries.sequences)},
-                     {2 * width, 2 * width * static_cast<cuuint64_t>(entries.capacity)}, {64, 64, 1});
+                     {2 * width, 2 * width * static_cast<cuuint64_t>(entries.capacity)},
+                     {64, static_cast<cuuint32_t>(entries.together), 1});
 }
 
 }  // namespace roofline::cuda::kernels

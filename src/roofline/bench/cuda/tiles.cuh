@@ -18,13 +18,14 @@ namespace roofline::cuda::kernels {
 CUtensorMap tiles_of(const void* cache, std::size_t lines, int tile_lines);
 
 /// Entries of `width` numbers of bf16, `context` of each sequence and room for `capacity`; to be copied 64 numbers of
-/// 64 entries at a time. What lies behind the last entry of a sequence comes as zeros.
+/// `together` entries at a time. What lies behind the last entry of a sequence comes as zeros.
 struct Entries {
     const void* begin;
     int width;
     int context;
     int capacity;
     int sequences;
+    int together;
 };
 CUtensorMap tiles_of(const Entries& entries);
 
@@ -58,7 +59,7 @@ __device__ inline void tile_copy(std::uint32_t to, const CUtensorMap& tiles, int
         : "memory");
 }
 
-/// Copies 64 numbers, from `number` on, of 64 entries of a sequence.
+/// Copies 64 numbers, from `number` on, of entries of a sequence.
 __device__ inline void entry_copy(std::uint32_t to, const CUtensorMap& tiles, int number, int entry, int sequence,
                                   std::uint32_t barrier) {
     asm volatile(

@@ -9,10 +9,16 @@ namespace roofline::cuda::kernels {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/// Which warp group of the block a thread belongs to. That all of a warp have the same, the compiler has to be told: then
-/// operands are found in uniform registers, where instructions of a warp group want them, and not moved there for each.
+/// Which warp group of the block a thread belongs to. That all of a warp have the same, the compiler has to be told:
+/// then operands are found in uniform registers, where instructions of a warp group want them, and not moved there for
+/// each.
 __device__ inline int warpgroup_index() {
     return __shfl_sync(~0u, static_cast<int>(threadIdx.x) / 128, 0);
+}
+
+/// All threads of this warp group have come here, with what they wrote to shared memory.
+__device__ inline void warpgroup_meets(int group) {
+    asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
 }
 
 /// An operand of a multiplication: lines one after another from a multiple of 1024 bytes on. 16 values further on
@@ -21,6 +27,12 @@ __device__ inline std::uint64_t operand_at(std::uint32_t address) {
     constexpr std::uint64_t exchanged = std::uint64_t{1} << 62;
     constexpr std::uint64_t eight_lines = std::uint64_t{1024 >> 4} << 32;
     return exchanged | eight_lines | std::uint64_t{1} << 16 | (address & 0x3FFFFu) >> 4;
+}
+
+/// An operand by columns: a line is of 64 rows, lines of the next 64 rows lie `apart` bytes further on.
+__device__ inline std::uint64_t columns_at(std::uint32_t address, std::uint32_t apart) {
+    constexpr std::uint64_t lower = std::uint64_t{0x3FFF} << 16;
+    return (operand_at(address) & ~lower) | std::uint64_t{apart >> 4} << 16;
 }
 
 /// What was written to shared memory by instructions is seen by those that read it on their own.
@@ -169,8 +181,8 @@ __device__ inline void warpgroup_e4m3(float (&sums)[64], std::uint64_t a, std::u
         : "l"(a), "l"(b), "r"(static_cast<int>(more)));
 }
 
-// The same with `a` by columns: a line holds 64 rows of one column, 16 lines are multiplied. 16 columns further on: 16
-// lines, + 128.
+// The same with `a` by columns, where it lies in shared memory, or else `b`: a line holds 64 rows of one column, 16
+// lines are multiplied. 16 columns further on: 16 lines, + 128.
 __device__ inline void warpgroup_bf16_turned(float (&sums)[8], std::uint64_t a, std::uint64_t b, bool more) {
     asm volatile(
         "{\n"
@@ -192,6 +204,31 @@ __device__ inline void warpgroup_bf16_turned(float (&sums)[16], std::uint64_t a,
         "}"
         : ROOFLINE_SIXTEEN(sums, 0)
         : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
+
+__device__ inline void warpgroup_bf16_turned(float (&sums)[32], const std::uint32_t (&a)[4], std::uint64_t b,
+                                             bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %37, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" ROOFLINE_SUMS_32
+        "}, {%32, %33, %34, %35}, %36, more, 1, 1, 1;\n"
+        "}"
+        : ROOFLINE_SIXTEEN(sums, 0), ROOFLINE_SIXTEEN(sums, 16)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(more)));
+}
+__device__ inline void warpgroup_bf16_turned(float (&sums)[64], const std::uint32_t (&a)[4], std::uint64_t b,
+                                             bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %69, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" ROOFLINE_SUMS_64
+        "}, {%64, %65, %66, %67}, %68, more, 1, 1, 1;\n"
+        "}"
+        : ROOFLINE_SIXTEEN(sums, 0), ROOFLINE_SIXTEEN(sums, 16), ROOFLINE_SIXTEEN(sums, 32), ROOFLINE_SIXTEEN(sums, 48)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(more)));
 }
 
 #undef ROOFLINE_SIXTEEN
