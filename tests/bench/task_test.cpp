@@ -205,6 +205,8 @@ TEST(Tasks, ThatOurKernelsDoOtherwiseAreRefused) {
     EXPECT_EQ(refused("deepseek-v4-flash-fp8", "layers[pool4].attention.kv_write"),
               "no kernel for this kind of attention");
     EXPECT_EQ(refused("deepseek-v2-lite", "layers[moe].attention.kv_up"), "no kernel for products of each head apart");
+    EXPECT_EQ(refused("deepseek-v3", "layers[moe].ffn.experts.down"),
+              "no kernel reads fp8_block weights; --dtype int8, on CUDA fp8 too, asks for the nearest that one does");
     EXPECT_EQ(refused("kimi-k2.5", "layers[moe].ffn.experts.down"),
               "no kernel reads int4 of 4.5 bits, scales included; --dtype int4 asks for groups of 128");
     EXPECT_EQ(refused("mamba2-2.7b", "layers.attention.gated_norm"), "no kernel for norms with a gate");

@@ -58,7 +58,13 @@ Result<DType> weight_type(const Operator& op) {
         op.extent.weights.substr(0, op.extent.weights.find('/'));  // "int4/bf16": multiplied in bf16
     const Format* format = find_format(label);
     const auto type = format != nullptr ? kernel_type(*format) : std::nullopt;
-    if (!type) return fail(fmt::format("no kernel reads {} weights", label));
+    if (!type) {
+        const int wide = format != nullptr ? bits(format->value) : 0;
+        return fail(fmt::format("no kernel reads {} weights{}", label,
+                                wide == 8   ? "; --dtype int8, on CUDA fp8 too, asks for the nearest that one does"
+                                : wide == 4 ? "; --dtype int4 asks for the nearest that one does"
+                                            : ""));
+    }
     const double stored_bits = 8.0 * bytes_of_one(op) / (op.extent.inner * op.extent.cols);
     if (stored_bits > 31.9) return DType::fp32;
     if (stored_bits > 15.9) return bits(*type) < 16 ? DType::bf16 : *type;
