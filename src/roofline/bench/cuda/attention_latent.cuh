@@ -338,7 +338,7 @@ __global__ __launch_bounds__(LatentRoom<Heads, Shared, Cluster>::threads,
         shared_settled();
         asm volatile("bar.sync 3, %0;" ::"n"(Room::groups * 128) : "memory");
         LatentGroup<Heads, Shared, Cluster> state(room, shared, group);
-        const float to_exponent = 1.4426950408889634f * a.key_scale * rsqrtf(static_cast<float>(latent_width));
+        const float to_exponent = log2_e * a.key_scale * rsqrtf(static_cast<float>(latent_width));
         for (int tile = Shared ? 0 : group; tile < tiles; tile += Shared ? 1 : Room::groups) {
             state.take(tile, end - begin - tile * Room::keys, to_exponent);
         }

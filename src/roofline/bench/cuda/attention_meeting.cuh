@@ -11,6 +11,7 @@
 
 namespace roofline::cuda::kernels {
 
+constexpr float log2_e = 1.4426950408889634f;
 constexpr float nothing = -1e30f;  // a score that is no key's: finite, so that differences of two are numbers
 
 /// 2^exponent to two units in the last place, by one instruction; 0 where that is tiny.

@@ -17,7 +17,6 @@ namespace {
 constexpr int warps = 8;
 constexpr int tile_queries = 16 * warps;
 constexpr int tile_keys = 64;
-constexpr float log2_e = 1.4426950408889634f;
 
 __device__ void copy_async(std::uint32_t to, const void* from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from));

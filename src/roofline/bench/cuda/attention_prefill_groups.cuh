@@ -329,7 +329,7 @@ __global__ __launch_bounds__(PrefillRoom<Keys, Values, Tile>::threads,
     shared_settled();
     warpgroup_meets(group);
     Group state(room, group, past + turn.first + 64 * group);
-    state.take_all(turn.tiles, 1.4426950408889634f * a.key_scale * rsqrtf(static_cast<float>(Keys)));
+    state.take_all(turn.tiles, log2_e * a.key_scale * rsqrtf(static_cast<float>(Keys)));
     state.write(static_cast<__nv_bfloat16*>(a.output) + static_cast<std::size_t>(turn.sequence) *
                                                             static_cast<std::size_t>(a.tokens) *
                                                             static_cast<std::size_t>(a.query_heads) * Values,

@@ -8,8 +8,6 @@
 
 namespace roofline::cuda::kernels {
 
-constexpr float log2_e = 1.4426950408889634f;
-
 /// Heads: tiles of 8 query heads. Dimension: of a head. Cache: says how many values a lane takes of 16 bytes, which of
 /// them an output belongs to, and whether keys or heads are the rows of the scores. A lane has two scores of each eight
 /// keys: where heads are rows, those of its quad's head with the keys of columns 2c and 2c+1 (c: its corner of the
