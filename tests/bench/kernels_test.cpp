@@ -254,12 +254,14 @@ void attend(Operands& operands, const AttentionKernels& kernels, Threads& thread
             .widths = widths,
             .context = task.context,
             .capacity = room,
+            .window = task.window,
             .kv = task.kv,
             .q = operands.x.data(),
             .keys = laid ? static_cast<const void*>(keys.data()) : operands.keys[0].data(),
             .values = laid          ? static_cast<const void*>(values.data())
                       : task.latent ? operands.keys[0].data()
                                     : operands.values[0].data(),
+            .sinks = task.sinks ? operands.gain.data() : nullptr,
             .out = operands.y.data()},
            kernels, threads, scratch);
 }
@@ -295,6 +297,51 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
                     << kernels->name << " " << name(kv) << " " << batch << " x " << tokens << " of " << context << ", "
                     << group << " queries to a KV head of " << head_dim;
             }
+        }
+    }
+}
+
+TEST(Attention, ATokenOfAPromptSeesNoMoreThanItsWindow) {
+    const auto threads = team();
+    for (const AttentionKernels* kernels : all_attention()) {
+        for (const DType kv : {DType::bf16, DType::fp32}) {
+            // Windows of one token, shorter than a block of tokens, of a tile and a rest, of all but the first; what
+            // is before a prompt counts too.
+            for (const auto& [tokens, context, window, group] :
+                 std::vector<std::array<std::int64_t, 4>>{{40, 40, 1, 3},
+                                                          {40, 40, 5, 3},
+                                                          {150, 150, 64, 2},
+                                                          {200, 200, 100, 4},
+                                                          {90, 333, 130, 1},
+                                                          {70, 70, 69, 8},
+                                                          {33, 33, 33, 2}}) {
+                Task asked = attention(2, tokens, context, kv);
+                asked.window = window;
+                asked.query_heads = group * asked.kv_heads;
+                auto operands = make_operands(asked, 0, *threads);
+                ASSERT_TRUE(operands);
+                attend(*operands, *kernels, *threads);
+                EXPECT_LE(largest_error(reference(*operands), operands->y), tolerance(operands->task))
+                    << kernels->name << " " << name(kv) << " " << describe(asked);
+            }
+        }
+    }
+}
+
+TEST(Attention, ASinkTakesItsShareOfTheWeights) {
+    const auto threads = team();
+    for (const AttentionKernels* kernels : all_attention()) {
+        for (const auto& [tokens, context] : {std::pair{1, 1}, {1, 700}, {37, 37}}) {
+            Task asked = attention(2, tokens, context, DType::fp32);
+            asked.sinks = true;
+            auto operands = make_operands(asked, 0, *threads);
+            ASSERT_TRUE(operands);
+            attend(*operands, *kernels, *threads);
+            EXPECT_LE(largest_error(reference(*operands), operands->y), tolerance(asked)) << kernels->name;
+            // Above all scores there are: next to nothing is left for values.
+            std::fill(operands->gain.begin(), operands->gain.end(), 60.0F);
+            attend(*operands, *kernels, *threads);
+            for (const float value : operands->y) EXPECT_LT(std::fabs(value), 1e-12F);
         }
     }
 }
@@ -479,12 +526,24 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
         tasks.push_back(product(9, 40, 256, type));
         tasks.push_back(product(7, 40, 256, type));
         tasks.back().experts = 3;  // with two rows, two and three
+        tasks.push_back(product(40, 24, 256, type));
+        tasks.back().experts = 4;  // with whole panels and a rest
+        Task absorption = attention(1, 1, 1, DType::bf16);
+        absorption.kind = TaskKind::absorption;
+        absorption.name = "absorption";
+        absorption.weights = type;
+        absorption.rows = 5;
+        absorption.query_heads = 3;
+        absorption.head_dim = 128;
+        absorption.value_dim = 96;
+        absorption.k = 256;
+        tasks.push_back(absorption);
     }
     tasks.push_back(attention(2, 1, 100, DType::bf16));
     tasks.push_back(attention(1, 20, 20, DType::bf16));
-    for (const TaskKind kind : {TaskKind::norm, TaskKind::layer_norm, TaskKind::add, TaskKind::activation,
-                                TaskKind::plain_activation, TaskKind::rotary, TaskKind::kv_write, TaskKind::embedding,
-                                TaskKind::sampling, TaskKind::choice, TaskKind::expert_sum}) {
+    for (const TaskKind kind : {TaskKind::norm, TaskKind::layer_norm, TaskKind::add, TaskKind::add_two,
+                                TaskKind::activation, TaskKind::plain_activation, TaskKind::rotary, TaskKind::kv_write,
+                                TaskKind::embedding, TaskKind::sampling, TaskKind::choice, TaskKind::expert_sum}) {
         Task task = attention(3, 1, 17, DType::bf16);
         task.name = std::string(name(kind));
         task.kind = kind;

@@ -115,6 +115,8 @@ double elements_of_a_token(const Task& task, double tokens) {
         case TaskKind::add:
         case TaskKind::activation:
             return 3.0 * all;
+        case TaskKind::add_two:
+            return 4.0 * all;
         case TaskKind::rotary:
             return 2.0 * heads(task.query_heads + task.kv_heads);
         case TaskKind::kv_write:
@@ -179,14 +181,37 @@ TEST(Tasks, OfLayersThatDifferAreEachTheirOwn) {
     EXPECT_EQ(expanded->head_dim, 192);
     EXPECT_EQ(expanded->value_dim, 128);
     EXPECT_EQ(find(prefill, "layers[moe].attention.kv_up")->n, 16 * 256);
+    const Task* into_and_out = find(decode, "layers[moe].attention.kv_up");
+    EXPECT_EQ(into_and_out->kind, TaskKind::absorption);
+    EXPECT_EQ(describe(*into_and_out), "1 x 16 heads, 128 to 512, 512 to 128 bf16");
+    EXPECT_EQ(into_and_out->rotated, 16 * 512 * 256 * 2.0);
     EXPECT_EQ(find(decode, "layers[moe].attention.rotary")->head_dim, 64);
     EXPECT_EQ(find(decode, "layers[moe].attention.kv_write")->width, 576);
+    // Falcon adds up what attention and FFN make of the same input.
+    const auto falcon = scenario("falcon-7b");
+    const auto both = plan_tasks(falcon, predict::predict(falcon).stages[1]);
+    EXPECT_EQ(find(both, "layers.ffn.residual")->kind, TaskKind::add_two);
     // GPT-2 takes off the mean, and has no gate in its FFN of 3,072.
     const auto gpt2 = scenario("gpt2");
     const auto plain = plan_tasks(gpt2, predict::predict(gpt2).stages[1]);
     EXPECT_EQ(find(plain, "layers.attention.norm")->kind, TaskKind::layer_norm);
     EXPECT_EQ(find(plain, "layers.ffn.activation")->kind, TaskKind::plain_activation);
     EXPECT_EQ(find(plain, "layers.ffn.activation")->width, 3072);
+    EXPECT_EQ(find(plain, "positions")->kind, TaskKind::embedding);
+}
+
+TEST(Tasks, OfALongPromptSeeItsWindow) {
+    // Gemma 3: 1,024 positions in five layers of six.
+    const auto asked = scenario("gemma-3-4b", nullptr, 1.0, 3000.0);
+    const auto prefill = plan_tasks(asked, predict::predict(asked).stages[0]);
+    const Task* sliding = find(prefill, "layers[sliding].attention.core");
+    ASSERT_NE(sliding, nullptr);
+    EXPECT_EQ(sliding->window, 1024);
+    EXPECT_EQ(describe(*sliding), "1 x 3000 of 3000, the last 1024, 8/4 heads of 256");
+    const Task* full = find(prefill, "layers[full].attention.core");
+    ASSERT_NE(full, nullptr);
+    EXPECT_EQ(full->window, 0);
+    EXPECT_FALSE(same_work(*sliding, *full));
 }
 
 TEST(Tasks, ThatOurKernelsDoOtherwiseAreRefused) {
@@ -204,13 +229,12 @@ TEST(Tasks, ThatOurKernelsDoOtherwiseAreRefused) {
     EXPECT_EQ(refused("deepseek-v4-flash-fp8", "layers[pool4].attention.core"), "no kernel for this kind of attention");
     EXPECT_EQ(refused("deepseek-v4-flash-fp8", "layers[pool4].attention.kv_write"),
               "no kernel for this kind of attention");
-    EXPECT_EQ(refused("deepseek-v2-lite", "layers[moe].attention.kv_up"), "no kernel for products of each head apart");
     EXPECT_EQ(refused("deepseek-v3", "layers[moe].ffn.experts.down"),
               "no kernel reads fp8_block weights; --dtype int8, on CUDA fp8 too, asks for the nearest that one does");
     EXPECT_EQ(refused("kimi-k2.5", "layers[moe].ffn.experts.down"),
               "no kernel reads int4 of 4.5 bits, scales included; --dtype int4 asks for groups of 128");
     EXPECT_EQ(refused("mamba2-2.7b", "layers.attention.gated_norm"), "no kernel for norms with a gate");
-    EXPECT_EQ(refused("falcon-7b", "layers.ffn.residual"), "no kernel that adds up more than two");
+    EXPECT_EQ(refused("deepseek-v4-flash-fp8", "layers[pool4].ffn.residual"), "no kernel for several residual streams");
     EXPECT_EQ(refused("gemma-3-4b", "layers[sliding].attention.core"), "");
 }
 

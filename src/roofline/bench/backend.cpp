@@ -39,7 +39,8 @@ Outcome run_task(Backend& backend, Operands& operands, Threads& threads, const P
         return outcome;
     }
     // A residual is added in place; every other output must be overwritten whole.
-    if (task.kind == TaskKind::add) operands.y = operands.x;
+    if (task.kind == TaskKind::add || task.kind == TaskKind::add_two)
+        std::copy_n(operands.x.begin(), operands.y.size(), operands.y.begin());
     (*kernel)->run(0);
     (*kernel)->collect();
     if (const auto failure = (*kernel)->failure()) {

@@ -93,6 +93,7 @@ Outcome refused(const Task& task, std::string why) {
 }
 
 Result<std::vector<Outcome>> run_cuda_task(const CudaCall& call, const CudaPlace& place, const Task& task) {
+    if (task.window > 0) return std::vector{refused(task, "no CUDA kernel for a prompt longer than a sliding window")};
     Json request = bench_request(place);
     request["tasks"].push_back(task_json(task));
     const auto answer = ask(call, request);

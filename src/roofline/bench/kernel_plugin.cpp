@@ -113,6 +113,7 @@ class Plugin final : public Backend {
     std::optional<std::string> refuses(const Task& task) const override {
         if (task.kind != TaskKind::product && task.kind != TaskKind::attention) return "products and attention only";
         if (task.experts > 1) return "no products of several experts";
+        if (task.window > 0 || task.sinks) return "plugins know neither sliding windows nor sinks";
         if (!has_even_heads(task)) return "plugins know heads of one width only";
         if (task.kind == TaskKind::product && task.weights == DType::int4 && task.k % int4_group != 0)
             return fmt::format("k = {} is no multiple of {}", task.k, int4_group);

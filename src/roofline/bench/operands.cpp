@@ -260,16 +260,26 @@ double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
     }
 }
 
-void Activations::prepare(const float* x, ProductCall& call, const ProductKernels& kernels, Threads& threads) {
-    const std::int64_t count = call.m * call.k;
-    const DType weights = call.weights.type;
+void Activations::prepare(const float* x, std::span<ProductCall> calls, const ProductKernels& kernels,
+                          Threads& threads) {
+    if (calls.empty()) return;
+    narrow(x, calls, kernels, threads);
+    pack(calls, kernels, threads);
+}
+
+void Activations::narrow(const float* x, std::span<ProductCall> calls, const ProductKernels& kernels,
+                         Threads& threads) {
+    const std::int64_t k = calls.front().k;
+    const DType weights = calls.front().weights.type;
     const DType type = kernels.type_of_x(weights);
+    std::int64_t rows = 0;
+    for (const ProductCall& call : calls) rows += call.m;
+    const std::int64_t count = rows * k;
+    const std::int64_t run = weights == DType::int4 ? int4_group : k;
     narrow_.resize(size(type == DType::fp32 ? 0 : count * bits(type) / 8));
-    call.x = type == DType::fp32 ? static_cast<const void*>(x) : narrow_.data();
     if (type == DType::bf16) {
         narrow_to_bf16(x, reinterpret_cast<Bf16*>(narrow_.data()), count, threads);
     } else if (type == DType::int8) {
-        const std::int64_t run = weights == DType::int4 ? int4_group : call.k;
         scales_.resize(size(count / run));
         sums_.resize(size(count / run));
         auto* narrow = reinterpret_cast<std::int8_t*>(narrow_.data());
@@ -278,46 +288,76 @@ void Activations::prepare(const float* x, ProductCall& call, const ProductKernel
                                    kernels.whole_bytes == WholeBytes::of_unsigned_x ? 128 : 0, threads);
         else
             narrow_to_int8(x, narrow, scales_.data(), sums_.data(), count, run, threads);
-        call.x_scales = scales_.data();
-        call.x_sums = sums_.data();
     }
-    const Panels& panels = kernels.panels;
-    if (panels.read != nullptr && panels.read(weights, call.m, call.n, call.k)) {
-        // Panels begin with a line: what few rows read of them is then half of all lines, not half of each.
-        const std::int64_t row_bytes = call.k * bits(type) / 8;
-        const std::size_t bytes = size(panels.bytes(call.m, row_bytes));
-        std::size_t room = bytes + 64;
-        packed_.resize(room);
-        void* begin = packed_.data();
-        auto* to = static_cast<std::byte*>(std::align(64, bytes, begin, room));
-        const auto* from = static_cast<const std::byte*>(call.x);
-        threads.ranges((call.m + panels.rows - 1) / panels.rows, 1, [&](std::int64_t first, std::int64_t last) {
-            for (std::int64_t row = first * panels.rows; row < std::min(call.m, last * panels.rows); row += panels.rows)
-                panels.pack(from + row * row_bytes, std::min(panels.rows, call.m - row), row_bytes, weights,
-                            to + row * row_bytes);
-        });
-        call.packed = to;
-        if (weights == DType::int4 && panels.turn_factors) turn_factors(call, panels.rows, threads);
+    const auto* from = type == DType::fp32 ? reinterpret_cast<const std::byte*>(x) : narrow_.data();
+    std::int64_t row = 0;
+    for (ProductCall& call : calls) {
+        call.x = from + row * k * bits(type) / 8;
+        if (type == DType::int8) {
+            call.x_scales = scales_.data() + row * (k / run);
+            call.x_sums = sums_.data() + row * (k / run);
+        }
+        row += call.m;
     }
 }
 
-void Activations::turn_factors(ProductCall& call, std::int64_t rows, Threads& threads) {
-    const std::int64_t groups = call.k / int4_group;
-    const std::int64_t columns = (call.m + rows - 1) / rows * rows;
-    turned_.assign(size(2 * groups * columns), 0.0F);
-    float* scales = turned_.data();
-    float* sums = scales + groups * columns;
-    threads.ranges(groups, 8, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t column = 0; column < call.m; ++column) {
-            for (std::int64_t group = first; group < last; ++group) {
-                const std::int64_t from = column * groups + group;
-                scales[group * columns + column] = call.x_scales[from];
-                sums[group * columns + column] = call.x_sums[from] * call.x_scales[from];
-            }
+void Activations::pack(std::span<ProductCall> calls, const ProductKernels& kernels, Threads& threads) {
+    const Panels& panels = kernels.panels;
+    if (panels.read == nullptr) return;
+    const DType weights = calls.front().weights.type;
+    const std::int64_t row_bytes = calls.front().k * bits(kernels.type_of_x(weights)) / 8;
+    panels_ = {0};  // where those of each product begin
+    for (const ProductCall& call : calls) {
+        const bool read = panels.read(weights, call.m, call.n, call.k);
+        panels_.push_back(panels_.back() + (read ? (call.m + panels.rows - 1) / panels.rows : 0));
+    }
+    if (panels_.back() == 0) return;
+    // Panels begin with a line: what few rows read of them is then half of all lines, not half of each.
+    const std::int64_t panel_bytes = panels.rows * row_bytes;  // whole lines, as k is a multiple of 16
+    const std::size_t bytes = size(panels_.back() * panel_bytes);
+    std::size_t room = bytes + 64;
+    packed_.resize(room);
+    void* begin = packed_.data();
+    auto* to = static_cast<std::byte*>(std::align(64, bytes, begin, room));
+    threads.ranges(panels_.back(), 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t panel = first; panel < last; ++panel) {
+            const auto next = std::upper_bound(panels_.begin(), panels_.end(), panel);
+            const ProductCall& call = calls[size(next - panels_.begin() - 1)];
+            const std::int64_t row = (panel - *(next - 1)) * panels.rows;
+            panels.pack(static_cast<const std::byte*>(call.x) + row * row_bytes, std::min(panels.rows, call.m - row),
+                        row_bytes, weights, to + panel * panel_bytes);
         }
     });
-    call.turned_scales = scales;
-    call.turned_sums = sums;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        if (panels_[i + 1] > panels_[i]) calls[i].packed = to + panels_[i] * panel_bytes;
+    }
+    if (weights == DType::int4 && panels.turn_factors) turn_factors(calls, panels.rows, threads);
+}
+
+void Activations::turn_factors(std::span<ProductCall> calls, std::int64_t rows, Threads& threads) {
+    const std::int64_t groups = calls.front().k / int4_group;
+    const auto columns_of = [&](const ProductCall& call) { return (call.m + rows - 1) / rows * rows; };
+    std::int64_t all = 0;
+    for (const ProductCall& call : calls) all += columns_of(call);
+    turned_.assign(size(2 * groups * all), 0.0F);
+    float* turned = turned_.data();
+    for (ProductCall& call : calls) {
+        const std::int64_t columns = columns_of(call);
+        float* scales = turned;
+        float* sums = scales + groups * columns;
+        threads.ranges(groups, 8, [&](std::int64_t first, std::int64_t last) {
+            for (std::int64_t column = 0; column < call.m; ++column) {
+                for (std::int64_t group = first; group < last; ++group) {
+                    const std::int64_t from = column * groups + group;
+                    scales[group * columns + column] = call.x_scales[from];
+                    sums[group * columns + column] = call.x_sums[from] * call.x_scales[from];
+                }
+            }
+        });
+        call.turned_scales = scales;
+        call.turned_sums = sums;
+        turned = sums + groups * columns;
+    }
 }
 
 void Operands::poison() {
@@ -342,12 +382,17 @@ Numbers numbers_of(const Task& task) {
     switch (task.kind) {
         case TaskKind::product:
             return {task.m * task.k, task.m * task.n};
+        case TaskKind::absorption: {
+            const std::int64_t of_heads = task.rows * task.query_heads;
+            return {of_heads * (task.head_dim + task.k), of_heads * (task.k + task.value_dim)};
+        }
         case TaskKind::attention:
             return {queries * task.head_dim, queries * value_width(task)};
         case TaskKind::rotary:
         case TaskKind::kv_write:
             return {heads, heads};
         case TaskKind::activation:
+        case TaskKind::add_two:
             return {2 * values, values};
         case TaskKind::sampling:
             return {values, task.rows};
@@ -362,6 +407,18 @@ Numbers numbers_of(const Task& task) {
     }
 }
 
+struct MatrixShape {
+    std::int64_t n;
+    std::int64_t k;
+};
+std::vector<MatrixShape> shapes_of(const Task& task) {
+    if (task.kind == TaskKind::product) return {size(task.experts), {task.n, task.k}};
+    if (task.kind != TaskKind::absorption) return {};
+    std::vector<MatrixShape> shapes(size(task.query_heads), {task.k, task.head_dim});
+    shapes.resize(size(2 * task.query_heads), {task.value_dim, task.k});
+    return shapes;
+}
+
 }  // namespace
 
 Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threads& threads) {
@@ -371,7 +428,8 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     std::int64_t one = 0;     // that is there in copies
     std::int64_t keys = 0;    // or latent entries
     std::int64_t values = 0;  // where they are apart from these
-    if (task.kind == TaskKind::product) one = task.experts * WeightMatrix::bytes(task.n, task.k, task.weights);
+    const std::vector<MatrixShape> matrices = shapes_of(task);
+    for (const MatrixShape& shape : matrices) one += WeightMatrix::bytes(shape.n, shape.k, task.weights);
     if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write) {
         const std::int64_t entries = task.batch * task.kv_heads * task.context;
         keys = entries * task.head_dim * bits(task.kv) / 8;
@@ -379,7 +437,7 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     }
     if (task.kind == TaskKind::attention) one = keys + values;
     // In fp32; x of a product again, narrowed and packed.
-    const std::int64_t around = 4 * (numbers.in * (task.kind == TaskKind::product ? 2 : 1) + numbers.out) +
+    const std::int64_t around = 4 * (numbers.in * (matrices.empty() ? 1 : 2) + numbers.out) +
                                 (task.kind == TaskKind::kv_write ? keys + values : 0);
     const std::int64_t free = free_memory();
     const std::int64_t room = std::max<std::int64_t>(0, free - around);
@@ -393,14 +451,13 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     }
     for (std::int64_t copy = 0; copy < copies; ++copy) {
         const auto seed = static_cast<std::uint64_t>(copy + 1) << 40U;
-        if (task.kind == TaskKind::product) {
-            for (std::int64_t expert = 0; expert < task.experts; ++expert) {
-                const std::uint64_t own = seed + (static_cast<std::uint64_t>(expert) << 52U);
-                auto matrix = WeightMatrix::random(task.n, task.k, task.weights, own, threads);
-                if (!matrix) return std::unexpected(matrix.error());
-                operands.weights.push_back(std::move(*matrix));
-            }
-        } else {
+        for (std::size_t i = 0; i < matrices.size(); ++i) {
+            const std::uint64_t own = seed + (static_cast<std::uint64_t>(i) << 52U);
+            auto matrix = WeightMatrix::random(matrices[i].n, matrices[i].k, task.weights, own, threads);
+            if (!matrix) return std::unexpected(matrix.error());
+            operands.weights.push_back(std::move(*matrix));
+        }
+        if (matrices.empty()) {
             const auto make = [&](std::vector<Memory>& side, std::int64_t bytes, std::uint64_t own) -> Result<void> {
                 if (bytes == 0) return {};
                 auto memory = Memory::reserve(bytes);
@@ -441,7 +498,7 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
         }
     }
     operands.x = random_floats(numbers.in, 1U << 20U);
-    operands.gain = random_floats(task.width, 5U << 20U);
+    operands.gain = random_floats(task.sinks ? task.query_heads : task.width, 5U << 20U);
     if (task.kind == TaskKind::layer_norm) operands.bias = random_floats(task.width, 7U << 20U);
     operands.y.resize(size(numbers.out));
     operands.poison();

@@ -63,14 +63,21 @@ class WeightMatrix {
 /// Rows of activations in the type that meets weights of some type, packed where kernels want that.
 class Activations {
   public:
-    /// Turns `x` (rows of k) into what `call` needs, and points it there.
-    void prepare(const float* x, ProductCall& call, const ProductKernels& kernels, Threads& threads);
+    /// Turns `x` (rows of k) into what `calls` need, and points them there. Products of one k and one type of weights;
+    /// the rows of each follow those of the one before.
+    void prepare(const float* x, std::span<ProductCall> calls, const ProductKernels& kernels, Threads& threads);
+    void prepare(const float* x, ProductCall& call, const ProductKernels& kernels, Threads& threads) {
+        prepare(x, std::span(&call, 1), kernels, threads);
+    }
 
   private:
-    void turn_factors(ProductCall& call, std::int64_t rows, Threads& threads);
+    void narrow(const float* x, std::span<ProductCall> calls, const ProductKernels& kernels, Threads& threads);
+    void pack(std::span<ProductCall> calls, const ProductKernels& kernels, Threads& threads);
+    void turn_factors(std::span<ProductCall> calls, std::int64_t rows, Threads& threads);
 
     std::vector<std::byte> narrow_;
     std::vector<std::byte> packed_;
+    std::vector<std::int64_t> panels_;
     std::vector<float> scales_;
     std::vector<float> sums_;
     std::vector<float> turned_;
@@ -84,20 +91,20 @@ struct Sample {
 /// Everything of one task.
 struct Operands {
     Task task;
-    std::vector<WeightMatrix> weights;  // products: one for each copy, or one for each expert of each
+    std::vector<WeightMatrix> weights;  // products: matrices_of(task) for each copy
     std::vector<Memory> keys;           // attention, kv_write; latent entries
     std::vector<Memory> values;         // none where entries are latent
     std::vector<Memory> tables;         // embedding
     std::vector<float> x;               // fp32 input
-    std::vector<float> gain;
-    std::vector<float> bias;  // of a layer norm
+    std::vector<float> gain;            // of a norm; sinks of attention
+    std::vector<float> bias;            // of a layer norm
     std::vector<std::int32_t> tokens;
     std::vector<std::int64_t> places;  // expert_sum, [row][chosen]: where a row's results lie in x
     std::vector<float> shares;         // and the weight of each; those of a row add up to 1
     std::vector<float> y;
 
     std::size_t copies() const {
-        const std::size_t matrices = weights.size() / static_cast<std::size_t>(task.experts);
+        const std::size_t matrices = weights.size() / static_cast<std::size_t>(matrices_of(task));
         return std::max({matrices, keys.size(), tables.size(), std::size_t{1}});
     }
     void poison();

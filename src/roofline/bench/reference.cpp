@@ -49,6 +49,29 @@ std::vector<Sample> reference(const Operands& operands) {
             }
             break;
         }
+        case TaskKind::absorption: {  // [head][row][width]: what goes into queries, then what comes out of results
+            const std::int64_t heads = task.query_heads;
+            const std::int64_t of_results = heads * task.rows;
+            for (const bool out : {false, true}) {
+                const std::int64_t n = out ? task.value_dim : task.k;
+                const std::int64_t k = out ? task.k : d;
+                const float* from = x + (out ? of_results * d : 0);
+                const std::int64_t to = out ? of_results * task.k : 0;
+                for (const std::int64_t head : spread(heads, 3)) {
+                    const WeightMatrix& weights = operands.weights[size(head + (out ? heads : 0))];
+                    for (const std::int64_t row : spread(task.rows, 3)) {
+                        const std::int64_t place = head * task.rows + row;
+                        for (const std::int64_t i : spread(n, 16)) {
+                            double sum = 0.0;
+                            for (std::int64_t j = 0; j < k; ++j)
+                                sum += weights.at(i, j) * static_cast<double>(from[place * k + j]);
+                            samples.push_back({to + place * n + i, sum});
+                        }
+                    }
+                }
+            }
+            break;
+        }
         case TaskKind::attention: {
             const std::int64_t group = task.query_heads / task.kv_heads;
             const double scale = 1.0 / std::sqrt(static_cast<double>(d));
@@ -58,22 +81,24 @@ std::vector<Sample> reference(const Operands& operands) {
                 for (const std::int64_t head : spread(task.query_heads, 4)) {
                     const std::int64_t sequence = row / task.tokens;
                     const std::int64_t seen = task.context - task.tokens + row % task.tokens + 1;
+                    const std::int64_t first = task.window > 0 ? std::max<std::int64_t>(0, seen - task.window) : 0;
                     const std::int64_t entry = (sequence * task.kv_heads + head / group) * task.context;
                     const float* q = x + (row * task.query_heads + head) * d;
                     std::vector<double> scores(size(seen));
                     double largest = -1e300;
-                    for (std::int64_t p = 0; p < seen; ++p) {
+                    for (std::int64_t p = first; p < seen; ++p) {
                         double dot = 0.0;
                         for (std::int64_t i = 0; i < d; ++i)
                             dot += static_cast<double>(q[i]) * kv_at(operands.keys[0], task.kv, (entry + p) * d + i);
                         scores[size(p)] = dot * scale;
                         largest = std::max(largest, scores[size(p)]);
                     }
-                    double total = 0.0;
-                    for (double& score : scores) total += score = std::exp(score - largest);
+                    double total = task.sinks ? std::exp(double{operands.gain[size(head)]} - largest) : 0.0;
+                    for (std::int64_t p = first; p < seen; ++p)
+                        total += scores[size(p)] = std::exp(scores[size(p)] - largest);
                     for (const std::int64_t i : spread(widths.value, 8)) {
                         double sum = 0.0;
-                        for (std::int64_t p = 0; p < seen; ++p)
+                        for (std::int64_t p = first; p < seen; ++p)
                             sum += scores[size(p)] * kv_at(values, task.kv, (entry + p) * widths.value_pitch() + i);
                         samples.push_back({(row * task.query_heads + head) * widths.value + i, sum / total});
                     }
@@ -107,6 +132,10 @@ std::vector<Sample> reference(const Operands& operands) {
             break;
         case TaskKind::add:  // y += x, with y = x before
             for (const std::int64_t i : spread(task.rows * task.width, 256)) samples.push_back({i, 2.0 * double{x[i]}});
+            break;
+        case TaskKind::add_two:  // y += x and what lies behind it, with y = x before
+            for (const std::int64_t i : spread(task.rows * task.width, 256))
+                samples.push_back({i, 2.0 * double{x[i]} + double{x[task.rows * task.width + i]}});
             break;
         case TaskKind::plain_activation:
             for (const std::int64_t i : spread(task.rows * task.width, 256)) {
@@ -203,6 +232,7 @@ std::vector<Sample> reference(const Operands& operands) {
 double tolerance(const Task& task) {
     switch (task.kind) {
         case TaskKind::product:
+        case TaskKind::absorption:
             // Activations are rounded to the type that meets the weights: 2^-9 for bf16, some 2^-8 of the largest for
             // int8.
             return task.weights == DType::fp32 ? 1e-4 : task.weights == DType::bf16 ? 1e-2 : 3e-2;

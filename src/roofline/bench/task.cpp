@@ -51,8 +51,102 @@ double bytes_of_one(const Operator& op) {
     return bytes;
 }
 
-/// The type of a product's weights, or why no kernel reads them. The bytes tell where they are other than the format of
-/// the model's products says: a head that shares the embedding table is as wide as the table, and a file may hold less.
+Planned refuse(std::string reason) {
+    return {std::nullopt, std::move(reason)};
+}
+
+/// An up-projection of latent entries that goes into queries and out of results. The attentions beside it, over
+/// entries and over what they would be expanded to, know its widths.
+Planned plan_absorption(const Operator& op, const Operator* latent, const Operator* expanded, Task task) {
+    const auto type = weight_type(op);
+    if (!type) return refuse(type.error().text);
+    if (latent == nullptr || expanded == nullptr) return refuse("no kernel for products of each head apart");
+    task.kind = TaskKind::absorption;
+    task.weights = *type;
+    task.k = whole(op.extent.inner);
+    task.query_heads = whole(latent->extent.heads);
+    task.head_dim = whole(expanded->extent.key_dim - (latent->extent.key_dim - op.extent.inner));
+    task.value_dim = whole(expanded->extent.value_dim);
+    task.width = task.query_heads * task.value_dim;
+    const double flops = 2.0 * static_cast<double>(task.rows) * op.extent.inner * op.extent.cols;
+    if (task.query_heads * (task.head_dim + task.value_dim) != whole(op.extent.cols) || flops != task.flops)
+        return refuse("no kernel for products of each head apart");
+    return {task, ""};
+}
+
+Planned plan_product(const Operator& op, const Record& record, double weight_bytes, Task task) {
+    const bool routed = op.extent.pattern == Pattern::experts;
+    if ((op.extent.pattern != Pattern::product && !routed) || op.extent.copies != 1.0)
+        return refuse("no kernel for block-diagonal products");
+    const auto type = weight_type(op);
+    if (!type) return refuse(type.error().text);
+    task.kind = TaskKind::product;
+    task.n = whole(op.extent.cols);
+    task.k = whole(op.extent.inner);
+    task.m = whole(record.work.flops.value / record.count / (2.0 * op.extent.cols * op.extent.inner));
+    task.weights = *type;
+    task.activations = bits(*type) >= 16 && bits(op.type) < 16 ? *type : op.type;
+    if (task.m < 1) return {std::nullopt, "nothing to do in this step", true};
+    if (routed) {
+        // As many as are touched on the mean, in whole ones: what they read counts, not what the mean would.
+        task.experts = std::clamp<std::int64_t>(whole(weight_bytes / bytes_of_one(op)), 1, task.m);
+        const double more = static_cast<double>(task.experts) * bytes_of_one(op) - weight_bytes;
+        task.bytes += more;
+        task.rotated += more;
+    }
+    return {task, ""};
+}
+
+/// What keys are turned, and entries written, for: keys and values of whole heads, or one entry for all of them.
+bool grouped(const Operator* core) {
+    return core != nullptr && core->extent.pattern == Pattern::attention &&
+           core->extent.key_dim == core->extent.value_dim;
+}
+bool latent(const Operator* core) {
+    return core != nullptr && core->extent.pattern == Pattern::latent;
+}
+
+Planned plan_attention(const Operator& op, const predict::StageReport& stage, Task task) {
+    const auto& extent = op.extent;
+    const bool fused = extent.key_dim > 0.0 && extent.value_dim > 0.0;
+    if (!fused || (extent.pattern != Pattern::attention && extent.pattern != Pattern::latent))
+        return refuse("no kernel for this kind of attention");
+    task.kind = TaskKind::attention;
+    task.latent = extent.pattern == Pattern::latent && task.rotated > 0.0;  // else expanded beforehand
+    task.sinks = op.parameters > 0.0;
+    task.query_heads = whole(extent.heads);
+    task.kv_heads = task.latent ? 1 : whole(extent.kv_heads);
+    task.head_dim = whole(extent.key_dim);
+    if (extent.value_dim != extent.key_dim) task.value_dim = whole(extent.value_dim);
+    if (task.prefill) {
+        if (stage.context > static_cast<double>(task.tokens))
+            return refuse("no kernel for a prompt after a cached prefix");
+        if (extent.window > 0.0 && extent.window < static_cast<double>(task.tokens)) task.window = whole(extent.window);
+        task.context = task.tokens;
+    } else {
+        task.context = whole(stage.context);
+        if (extent.window > 0.0) task.context = std::min(task.context, whole(extent.window));
+    }
+    // Some attend to more than the newest entries, or keep less than keys and values: not what our kernels do.
+    const auto near = [](double a, double b) { return std::abs(a - b) <= 0.01 * std::abs(b); };
+    const auto context = static_cast<double>(task.context);
+    const double sequences = stage.batch;
+    const double unseen = task.window > 0 ? context - static_cast<double>(task.window) : 0.0;  // by the last of them
+    const double pairs = task.prefill ? (context * (context + 1.0) - unseen * (unseen + 1.0)) / 2.0
+                                      : static_cast<double>(task.tokens) * context;
+    const double widths = extent.key_dim + extent.value_dim;
+    const double numbers = task.latent ? extent.key_dim : extent.kv_heads * widths;
+    const double entry = numbers * bits(task.kv) / 8.0;
+    if (!near(2.0 * extent.heads * widths * sequences * pairs, task.flops) ||
+        (task.rotated > 0.0 && !near(entry * sequences * context, task.rotated)))
+        return refuse("no kernel for this kind of attention");
+    return {task, ""};
+}
+
+}  // namespace
+
+// The bytes tell where they are other than the format of the model's products says: a head that shares the embedding
+// table is as wide as the table, and a file may hold less.
 Result<DType> weight_type(const Operator& op) {
     const std::string label =
         op.extent.weights.substr(0, op.extent.weights.find('/'));  // "int4/bf16": multiplied in bf16
@@ -81,82 +175,6 @@ Result<DType> weight_type(const Operator& op) {
     return *type;
 }
 
-Planned refuse(std::string reason) {
-    return {std::nullopt, std::move(reason)};
-}
-
-Planned plan_product(const Operator& op, const Record& record, double weight_bytes, Task task) {
-    // Read as what it is only where entries are expanded, from the cache; else it goes into queries and out of results.
-    const bool absorbed = op.role == model::Role::latent_kv_up && task.rotated <= weight_bytes;
-    if (absorbed) return refuse("no kernel for products of each head apart");
-    const bool routed = op.extent.pattern == Pattern::experts;
-    if ((op.extent.pattern != Pattern::product && !routed) || op.extent.copies != 1.0)
-        return refuse("no kernel for block-diagonal products");
-    const auto type = weight_type(op);
-    if (!type) return refuse(type.error().text);
-    task.kind = TaskKind::product;
-    task.n = whole(op.extent.cols);
-    task.k = whole(op.extent.inner);
-    task.m = whole(record.work.flops.value / record.count / (2.0 * op.extent.cols * op.extent.inner));
-    task.weights = *type;
-    task.activations = bits(*type) >= 16 && bits(op.type) < 16 ? *type : op.type;
-    if (task.m < 1) return refuse("nothing to do in this step");
-    if (routed) {
-        // As many as are touched on the mean, in whole ones: what they read counts, not what the mean would.
-        task.experts = std::clamp<std::int64_t>(whole(weight_bytes / bytes_of_one(op)), 1, task.m);
-        const double more = static_cast<double>(task.experts) * bytes_of_one(op) - weight_bytes;
-        task.bytes += more;
-        task.rotated += more;
-    }
-    return {task, ""};
-}
-
-/// What keys are turned, and entries written, for: keys and values of whole heads, or one entry for all of them.
-bool grouped(const Operator* core) {
-    return core != nullptr && core->extent.pattern == Pattern::attention &&
-           core->extent.key_dim == core->extent.value_dim;
-}
-bool latent(const Operator* core) {
-    return core != nullptr && core->extent.pattern == Pattern::latent;
-}
-
-Planned plan_attention(const Operator& op, const predict::StageReport& stage, Task task) {
-    const auto& extent = op.extent;
-    const bool fused = extent.key_dim > 0.0 && extent.value_dim > 0.0;
-    if (!fused || (extent.pattern != Pattern::attention && extent.pattern != Pattern::latent))
-        return refuse("no kernel for this kind of attention");
-    task.kind = TaskKind::attention;
-    task.latent = extent.pattern == Pattern::latent && task.rotated > 0.0;  // else expanded beforehand
-    task.query_heads = whole(extent.heads);
-    task.kv_heads = task.latent ? 1 : whole(extent.kv_heads);
-    task.head_dim = whole(extent.key_dim);
-    if (extent.value_dim != extent.key_dim) task.value_dim = whole(extent.value_dim);
-    if (task.prefill) {
-        if (stage.context > static_cast<double>(task.tokens))
-            return refuse("no kernel for a prompt after a cached prefix");
-        if (extent.window > 0.0 && extent.window < static_cast<double>(task.tokens))
-            return refuse("no kernel for a prompt longer than a sliding window");
-        task.context = task.tokens;
-    } else {
-        task.context = whole(stage.context);
-        if (extent.window > 0.0) task.context = std::min(task.context, whole(extent.window));
-    }
-    // Some attend to more than the newest entries, or keep less than keys and values: not what our kernels do.
-    const auto near = [](double a, double b) { return std::abs(a - b) <= 0.01 * std::abs(b); };
-    const auto context = static_cast<double>(task.context);
-    const double sequences = stage.batch;
-    const double pairs = task.prefill ? context * (context + 1.0) / 2.0 : static_cast<double>(task.tokens) * context;
-    const double widths = extent.key_dim + extent.value_dim;
-    const double numbers = task.latent ? extent.key_dim : extent.kv_heads * widths;
-    const double entry = numbers * bits(task.kv) / 8.0;
-    if (!near(2.0 * extent.heads * widths * sequences * pairs, task.flops) ||
-        (task.rotated > 0.0 && !near(entry * sequences * context, task.rotated)))
-        return refuse("no kernel for this kind of attention");
-    return {task, ""};
-}
-
-}  // namespace
-
 std::optional<DType> kernel_type(const Format& format) {
     const bool plain = format.scaling == Scaling::none && !format.weight_only;
     if (plain && (format.value == DType::fp32 || format.value == DType::bf16 || format.value == DType::fp16 ||
@@ -167,13 +185,19 @@ std::optional<DType> kernel_type(const Format& format) {
     return std::nullopt;
 }
 
+bool takes_off_the_mean(const Operator& norm) {
+    constexpr double flops_of_rms = 4.0;  // F12, an element; where the mean is taken off it has more
+    return norm.flops.terms[0].factor > flops_of_rms * norm.extent.written;
+}
+
 bool same_work(const Task& a, const Task& b) {
     const bool touches_cache = a.kind == TaskKind::attention || a.kind == TaskKind::kv_write;
     return a.kind == b.kind && a.prefill == b.prefill && a.m == b.m && a.n == b.n && a.k == b.k &&
            a.experts == b.experts && a.weights == b.weights && a.activations == b.activations && a.batch == b.batch &&
-           a.tokens == b.tokens && a.context == b.context && a.query_heads == b.query_heads &&
+           a.tokens == b.tokens && a.context == b.context && a.window == b.window && a.query_heads == b.query_heads &&
            a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && a.value_dim == b.value_dim && a.latent == b.latent &&
-           (!touches_cache || a.kv == b.kv) && a.rows == b.rows && a.width == b.width && a.chosen == b.chosen;
+           a.sinks == b.sinks && (!touches_cache || a.kv == b.kv) && a.rows == b.rows && a.width == b.width &&
+           a.chosen == b.chosen;
 }
 
 std::string describe(const Task& task) {
@@ -183,10 +207,14 @@ std::string describe(const Task& task) {
                 fmt::format("{} x {} x {} {}", task.m, task.n, task.k, roofline::name(task.weights));
             return task.experts > 1 ? fmt::format("{}, {} experts", sizes, task.experts) : sizes;
         }
+        case TaskKind::absorption:
+            return fmt::format("{} x {} heads, {} to {}, {} to {} {}", task.rows, task.query_heads, task.head_dim,
+                               task.k, task.k, task.value_dim, roofline::name(task.weights));
         case TaskKind::attention: {
             const std::string widths = has_even_heads(task) ? fmt::format("{}", task.head_dim)
                                                             : fmt::format("{}, {}", task.head_dim, value_width(task));
-            return fmt::format("{} x {} of {}, {}/{} heads of {}", task.batch, task.tokens, task.context,
+            const std::string window = task.window > 0 ? fmt::format(", the last {}", task.window) : "";
+            return fmt::format("{} x {} of {}{}, {}/{} heads of {}", task.batch, task.tokens, task.context, window,
                                task.query_heads, task.kv_heads, widths);
         }
         case TaskKind::rotary:
@@ -206,6 +234,8 @@ std::string_view name(TaskKind kind) {
     switch (kind) {
         case TaskKind::product:
             return "gemm";
+        case TaskKind::absorption:
+            return "absorption";
         case TaskKind::attention:
             return "attention";
         case TaskKind::norm:
@@ -214,6 +244,8 @@ std::string_view name(TaskKind kind) {
             return "layer_norm";
         case TaskKind::add:
             return "add";
+        case TaskKind::add_two:
+            return "add_two";
         case TaskKind::activation:
             return "activation";
         case TaskKind::plain_activation:
@@ -237,9 +269,8 @@ std::string_view name(TaskKind kind) {
 namespace {
 
 Planned plan_norm(const Operator& op, const Operator* core, Task task) {
-    constexpr double flops_of_rms = 4.0;  // F12, an element; where the mean is taken off it has more
     if (op.extent.read != op.extent.written) return refuse("no kernel for norms with a gate");
-    task.kind = op.flops.terms[0].factor > flops_of_rms * op.extent.written ? TaskKind::layer_norm : TaskKind::norm;
+    task.kind = takes_off_the_mean(op) ? TaskKind::layer_norm : TaskKind::norm;
     task.width = whole(op.extent.written);
     const bool each_head = last_part(op.name) == "qk_norm" && op.parameters < op.extent.written;
     if (each_head) {
@@ -286,8 +317,8 @@ Planned plan_elementwise(const Operator& op, const Operator* core, const Operato
         return {task, ""};
     }
     if (last == "residual") {
-        if (read != 2 * written) return refuse("no kernel that adds up more than two");
-        task.kind = TaskKind::add;
+        if (read != 2 * written && read != 3 * written) return refuse("no kernel for several residual streams");
+        task.kind = read == 2 * written ? TaskKind::add : TaskKind::add_two;
         task.width = written;
         return {task, ""};
     }
@@ -342,13 +373,18 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
             continue;
         }
         task.kv = kv.value_or(DType::bf16);
-        if (record.kind == Kind::gemm && op.extent.cols > 0.0) {
-            planned.push_back(plan_product(op, record, stage.details[i].weight_bytes / record.count, task));
+        // Read as what it is only where entries are expanded, from the cache; else into queries and out of results.
+        const double weight_bytes = stage.details[i].weight_bytes / record.count;
+        if (op.role == model::Role::latent_kv_up && task.rotated <= weight_bytes) {
+            planned.push_back(
+                plan_absorption(op, beside(lowered, op, "core_absorbed"), beside(lowered, op, "core_expanded"), task));
+        } else if (record.kind == Kind::gemm && op.extent.cols > 0.0) {
+            planned.push_back(plan_product(op, record, weight_bytes, task));
         } else if (record.kind == Kind::attention) {
             planned.push_back(plan_attention(op, stage, task));
         } else if (record.kind == Kind::norm) {
             planned.push_back(plan_norm(op, core, task));
-        } else if (last == "embedding") {
+        } else if (record.kind == Kind::gather) {  // of tokens, or of positions
             task.kind = TaskKind::embedding;
             task.width = whole(op.extent.written);
             planned.push_back({task, ""});

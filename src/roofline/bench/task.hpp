@@ -15,10 +15,12 @@ namespace roofline::bench {
 
 enum class TaskKind {
     product,
+    absorption,  // products of each head: into queries before latent attention, and out of its results
     attention,
     norm,        // by the root mean square
     layer_norm,  // by mean and deviation, with a bias
     add,
+    add_two,           // of attention and FFN, where they read the same input
     activation,        // of a gate, times what it gates
     plain_activation,  // without a gate
     rotary,
@@ -47,11 +49,14 @@ struct Task {
     std::int64_t batch = 0;
     std::int64_t tokens = 0;   // new ones of each sequence
     std::int64_t context = 0;  // entries each sequence has in reach, the new ones included
+    std::int64_t window = 0;   // a prompt: how many of the newest a token sees, where that is not all of them
     std::int64_t query_heads = 0;
     std::int64_t kv_heads = 0;
     std::int64_t head_dim = 0;
     std::int64_t value_dim = 0;  // of values, where they are narrower than keys; 0: as wide as these
+                                 // (absorption: from head_dim to k, and from k to value_dim)
     bool latent = false;  // the cache holds one entry a token: the key of all heads, their value at its beginning
+    bool sinks = false;   // of each query head: the score of an entry without a value
     DType kv = DType::bf16;
     std::int64_t rows = 0;
     std::int64_t width = 0;   // choice: experts there are
@@ -67,6 +72,11 @@ struct Task {
 /// The first row of an expert; of the one after the last: all of them.
 inline std::int64_t first_row(const Task& task, std::int64_t expert) {
     return expert * task.m / task.experts;
+}
+
+/// Matrices of a product: of each expert, or two of each head.
+inline std::int64_t matrices_of(const Task& task) {
+    return task.kind == TaskKind::absorption ? 2 * task.query_heads : task.experts;
 }
 
 /// Values of a head.
@@ -90,11 +100,16 @@ std::string describe(const Task& task);
 
 /// Which of the types that kernels know stands for a format; empty for those that none reads.
 std::optional<DType> kernel_type(const Format& format);
+/// Whether a norm is one by mean and deviation.
+bool takes_off_the_mean(const model::Operator& norm);
+/// The type of a product's weights, or why no kernel reads them.
+Result<DType> weight_type(const model::Operator& op);
 
 /// One for every record of the stage, in order: a task, or why there is none.
 struct Planned {
     std::optional<Task> task;
     std::string reason;
+    bool idle = false;  // there is nothing for it to do in this step
 };
 std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict::StageReport& stage);
 

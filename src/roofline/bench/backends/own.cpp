@@ -34,7 +34,7 @@ class OwnKernel final : public Kernel {
     /// Weights and a cache in tiles are written before anything is timed, as an engine's own would be.
     Result<void> lay_out() {
         const Task& task = operands_.task;
-        if (task.kind == TaskKind::product && products_.in_tiles(task.weights)) {
+        if (!operands_.weights.empty() && products_.in_tiles(task.weights)) {
             for (const WeightMatrix& matrix : operands_.weights) {
                 auto laid = matrix.in_tiles(products_.tiles, threads_);
                 if (!laid) return std::unexpected(laid.error());
@@ -67,21 +67,23 @@ class OwnKernel final : public Kernel {
         float* y = operands_.y.data();
         switch (task.kind) {
             case TaskKind::product: {
-                // Narrowing and packing x is part of it: a step has to do it too.
-                const auto& matrices = weights_.empty() ? operands_.weights : weights_;
                 for (std::int64_t expert = 0; expert < task.experts; ++expert) {
                     const std::int64_t row = first_row(task, expert);
-                    ProductCall call{
-                        .m = first_row(task, expert + 1) - row,
-                        .n = task.n,
-                        .k = task.k,
-                        .weights =
-                            matrices[copy * static_cast<std::size_t>(task.experts) + static_cast<std::size_t>(expert)]
-                                .view(),
-                        .y = y + row * task.n};
-                    activations_.prepare(x + row * task.k, call, products_, threads_);
-                    multiply(call, products_, threads_);
+                    call(copy, expert, first_row(task, expert + 1) - row, task.n, task.k, y + row * task.n);
                 }
+                multiply_all(x);
+                break;
+            }
+            case TaskKind::absorption: {
+                const std::int64_t heads = task.query_heads;
+                const std::int64_t rows = task.rows;
+                for (std::int64_t head = 0; head < heads; ++head)
+                    call(copy, head, rows, task.k, task.head_dim, y + head * rows * task.k);
+                multiply_all(x);
+                float* results = y + heads * rows * task.k;
+                for (std::int64_t head = 0; head < heads; ++head)
+                    call(copy, heads + head, rows, task.value_dim, task.k, results + head * rows * task.value_dim);
+                multiply_all(x + heads * rows * task.head_dim);
                 break;
             }
             case TaskKind::attention: {
@@ -92,10 +94,12 @@ class OwnKernel final : public Kernel {
                                          .widths = head_widths(task),
                                          .context = task.context,
                                          .capacity = room_,
+                                         .window = task.window,
                                          .kv = task.kv,
                                          .q = x,
                                          .keys = keys(copy).data(),
                                          .values = task.latent ? keys(copy).data() : values(copy).data(),
+                                         .sinks = task.sinks ? operands_.gain.data() : nullptr,
                                          .out = y};
                 attend(call, best_attention(), threads_, scratch_);
                 break;
@@ -108,6 +112,9 @@ class OwnKernel final : public Kernel {
                 break;
             case TaskKind::add:
                 add(y, x, task.rows, task.width, threads_);
+                break;
+            case TaskKind::add_two:
+                add_two(y, x, x + task.rows * task.width, task.rows, task.width, threads_);
                 break;
             case TaskKind::activation:
                 silu_multiply(x, y, task.rows, task.width, threads_);
@@ -173,6 +180,23 @@ class OwnKernel final : public Kernel {
     }
 
   private:
+    /// One more product to be run with those that were asked for since the last.
+    void call(std::size_t copy, std::int64_t matrix, std::int64_t m, std::int64_t n, std::int64_t k, float* y) {
+        const auto& matrices = weights_.empty() ? operands_.weights : weights_;
+        const auto each = static_cast<std::size_t>(matrices_of(operands_.task));
+        calls_.push_back({.m = m,
+                          .n = n,
+                          .k = k,
+                          .weights = matrices[copy * each + static_cast<std::size_t>(matrix)].view(),
+                          .y = y});
+    }
+    /// Narrowing and packing x is part of it: a step has to do it too.
+    void multiply_all(const float* x) {
+        activations_.prepare(x, calls_, products_, threads_);
+        multiply(calls_, products_, threads_);
+        calls_.clear();
+    }
+
     Memory& keys(std::size_t copy) { return keys_.empty() ? operands_.keys[copy] : keys_[copy]; }
     Memory& values(std::size_t copy) { return values_.empty() ? operands_.values[copy] : values_[copy]; }
 
@@ -180,6 +204,7 @@ class OwnKernel final : public Kernel {
     Threads& threads_;
     const ProductKernels& products_ = best_products();
     Activations activations_;
+    std::vector<ProductCall> calls_;
     AttentionScratch scratch_;
     KvLayout layout_ = KvLayout::rows;
     std::int64_t room_ = 0;
@@ -202,11 +227,13 @@ class Own final : public Backend {
     Result<void> available() override { return {}; }
 
     std::optional<std::string> refuses(const Task& task) const override {
-        if (task.kind == TaskKind::product) {
+        if (task.kind == TaskKind::product || task.kind == TaskKind::absorption) {
             if (best_products().of(task.weights) == nullptr)
                 return fmt::format("no kernel for {} weights", roofline::name(task.weights));
             const std::int64_t grain = task.weights == DType::int4 ? int4_group : 16;
-            if (task.k % grain != 0) return fmt::format("k = {} is no multiple of {}", task.k, grain);
+            for (const std::int64_t k : {task.k, task.kind == TaskKind::absorption ? task.head_dim : 0}) {
+                if (k % grain != 0) return fmt::format("k = {} is no multiple of {}", k, grain);
+            }
         }
         if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write) {
             if (task.kv != DType::bf16 && task.kv != DType::fp32)

@@ -16,6 +16,16 @@ std::int64_t in_lines(std::int64_t floats) {
     return (floats + 15) / 16 * 16;
 }
 
+/// The score of a query's sink.
+float sink_of(const AttentionCall& call, std::int64_t query) {
+    return call.sinks != nullptr ? call.sinks[query % call.query_heads] : nothing_yet;
+}
+
+/// The first position that is not before this one and begins a tile of whatever layout.
+std::int64_t whole_tiles(std::int64_t position) {
+    return (position + 63) / 64 * 64;
+}
+
 /// One token for each sequence: pieces of the context are shared out. Who ends the last piece of a head combines them.
 template <class T>
 void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads& threads, AttentionScratch& scratch) {
@@ -39,13 +49,14 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
     const auto* values = static_cast<const T*>(call.values);
     const auto combine = [&](std::int64_t head) {
         for (std::int64_t query = 0; query < group; ++query) {
-            float largest = nothing_yet;
+            const float sink = sink_of(call, head * group + query);
+            float largest = sink;
             const float* states = partial + head * splits * state_size;
             for (std::int64_t split = 0; split < splits; ++split)
                 largest = std::max(largest, states[split * state_size + query]);
             float* out = call.out + (head * group + query) * d;
             std::fill(out, out + d, 0.0F);
-            float sum = 0.0F;
+            float sum = std::exp(sink - largest);
             for (std::int64_t split = 0; split < splits; ++split) {
                 const float* state = states + split * state_size;
                 const float weight = std::exp(state[query] - largest);
@@ -84,7 +95,7 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
     });
 }
 
-/// Blocks of new tokens look at what all of them may see together, then each at the rest of its own past.
+/// Blocks of new tokens look at what all of them see together, then each at what of its own past is left.
 template <class T>
 void prefill(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads& threads) {
     const std::int64_t group = call.query_heads / call.kv_heads;
@@ -121,16 +132,29 @@ void prefill(const AttentionCall& call, AttentionKernels::Piece<T> piece, Thread
         }
         const T* own_keys = keys + head * call.capacity * key;
         const T* own_values = values + head * call.capacity * call.widths.value_pitch();
-        const std::int64_t shared = past + first + 1;
-        piece(scaled, rows, own_keys, own_values, 0, shared, call.widths, {largest, sums, sought});
-        for (std::int64_t token = 1; token < tokens; ++token) {
-            const std::int64_t row = token * group;
-            piece(scaled + row * key, group, own_keys, own_values, shared, token, call.widths,
+        const auto look = [&](std::int64_t row, std::int64_t count, std::int64_t begin, std::int64_t end) {
+            if (begin >= end) return;
+            piece(scaled + row * key, count, own_keys, own_values, begin, end - begin, call.widths,
                   {largest + row, sums + row, sought + row * d});
+        };
+        // What all see: not what is before the window of the last of them, nor what is after the first.
+        const auto begin_of = [&](std::int64_t token) {
+            return call.window > 0 ? std::max<std::int64_t>(0, past + first + token + 1 - call.window) : 0;
+        };
+        const std::int64_t shared_end = past + first + 1;
+        const std::int64_t shared = std::min(shared_end, whole_tiles(begin_of(tokens - 1)));
+        look(0, rows, shared, shared_end);
+        for (std::int64_t token = 0; token < tokens; ++token) {
+            look(token * group, group, begin_of(token), shared);
+            look(token * group, group, std::max(shared_end, begin_of(token)), shared_end + token);
         }
         for (std::int64_t row = 0; row < rows; ++row) {
             float* out = call.out + query_of(row) * d;
-            for (std::int64_t i = 0; i < d; ++i) out[i] = sought[row * d + i] / sums[row];
+            const float sink = sink_of(call, query_of(row));
+            const float most = std::max(sink, largest[row]);
+            const float weight = std::exp(largest[row] - most);
+            const float factor = weight / (weight * sums[row] + std::exp(sink - most));
+            for (std::int64_t i = 0; i < d; ++i) out[i] = sought[row * d + i] * factor;
         }
     });
 }

@@ -73,10 +73,12 @@ struct AttentionCall {
     HeadWidths widths;
     std::int64_t context = 0;   // entries to attend to, the new ones included
     std::int64_t capacity = 0;  // entries that there is room for: the distance between heads
+    std::int64_t window = 0;    // how many of the newest a token sees, itself included; 0: all before it
     DType kv = DType::bf16;     // bf16 or fp32
     const float* q = nullptr;
     const void* keys = nullptr;
     const void* values = nullptr;
+    const float* sinks = nullptr;  // of each query head: the score of an entry without a value; null: there is none
     float* out = nullptr;
 };
 

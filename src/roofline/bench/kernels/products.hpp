@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "roofline/bench/numbers.hpp"
 #include "roofline/bench/threads.hpp"
@@ -163,5 +164,7 @@ const ProductKernels& best_products();
 
 /// All rows of W, shared out over threads.
 void multiply(const ProductCall& call, const ProductKernels& kernels, Threads& threads);
+/// Those of several products (of experts, of heads) in one go: between small ones threads need not wait for each other.
+void multiply(std::span<const ProductCall> calls, const ProductKernels& kernels, Threads& threads);
 
 }  // namespace roofline::bench

@@ -161,6 +161,12 @@ void add(float* stream, const float* x, std::int64_t rows, std::int64_t width, T
     });
 }
 
+void add_two(float* stream, const float* x, const float* z, std::int64_t rows, std::int64_t width, Threads& threads) {
+    threads.ranges(rows * width, 4096, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) stream[i] += x[i] + z[i];
+    });
+}
+
 void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads) {
     static const auto multiply_run = best_of<silu_run, const float*, const float*, float*, std::int64_t>();
     constexpr std::int64_t strip = 1024;
@@ -191,13 +197,13 @@ void rotary_table(float* table, std::int64_t first, std::int64_t count, std::int
     }
 }
 
-void rotary(float* qkv, const float* table, const QkvRows& shape, Threads& threads) {
-    const std::int64_t half = shape.head_dim / 2;
-    threads.ranges(shape.rows(), 1, [&](std::int64_t first, std::int64_t last) {
+void rotary(float* heads, const float* table, const TurnedHeads& shape, Threads& threads) {
+    const std::int64_t half = shape.dim / 2;
+    threads.ranges(shape.rows, 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t row = first; row < last; ++row) {
-            const float* turns = table + row % shape.tokens * shape.head_dim;
-            for (std::int64_t head = 0; head < shape.query_heads + shape.kv_heads; ++head) {
-                float* low = qkv + row * shape.width() + head * shape.head_dim;
+            const float* turns = table + row % shape.tokens * shape.dim;
+            for (std::int64_t head = 0; head < shape.count; ++head) {
+                float* low = heads + row * shape.width + head * shape.apart;
                 float* high = low + half;
                 for (std::int64_t i = 0; i < half; ++i) {
                     const float a = low[i];
@@ -208,6 +214,17 @@ void rotary(float* qkv, const float* table, const QkvRows& shape, Threads& threa
             }
         }
     });
+}
+
+void rotary(float* qkv, const float* table, const QkvRows& shape, Threads& threads) {
+    rotary(qkv, table,
+           {.rows = shape.rows(),
+            .tokens = shape.tokens,
+            .count = shape.query_heads + shape.kv_heads,
+            .dim = shape.head_dim,
+            .apart = shape.head_dim,
+            .width = shape.width()},
+           threads);
 }
 
 namespace {

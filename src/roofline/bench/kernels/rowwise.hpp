@@ -17,6 +17,7 @@ void rms_norm(const float* x, const float* gain, float* y, std::int64_t rows, st
 void layer_norm(const float* x, const float* gain, const float* bias, float* y, std::int64_t rows, std::int64_t width,
                 Threads& threads);
 void add(float* stream, const float* x, std::int64_t rows, std::int64_t width, Threads& threads);
+void add_two(float* stream, const float* x, const float* z, std::int64_t rows, std::int64_t width, Threads& threads);
 /// y = silu(gate) * up, with gate and up beside each other in a row of x.
 void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
 
@@ -36,8 +37,18 @@ struct QkvRows {
     std::int64_t rows() const { return batch * tokens; }
     std::int64_t width() const { return (query_heads + (latent ? 1 : 2) * kv_heads) * head_dim; }
 };
-/// Turns queries and keys by their position, in place; `table` from rotary_table. Halves are rotated against each
-/// other.
+/// Heads of rows that are turned by their position: `count` of them, of `dim` numbers each.
+struct TurnedHeads {
+    std::int64_t rows = 0;
+    std::int64_t tokens = 0;  // of each sequence
+    std::int64_t count = 0;
+    std::int64_t dim = 0;
+    std::int64_t apart = 0;  // from a head to the next,
+    std::int64_t width = 0;  // and from a row to the next
+};
+/// In place; `table` from rotary_table. Halves are rotated against each other.
+void rotary(float* heads, const float* table, const TurnedHeads& shape, Threads& threads);
+/// Queries and keys.
 void rotary(float* qkv, const float* table, const QkvRows& shape, Threads& threads);
 /// cos and sin for every position of [first, first + count): count x head_dim / 2 x 2.
 void rotary_table(float* table, std::int64_t first, std::int64_t count, std::int64_t head_dim);
