@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include <gtest/gtest.h>
 
@@ -15,175 +16,390 @@ namespace {
 using Row = std::vector<double>;
 using Rows = std::vector<Row>;
 
-ModelShape toy(DType weights) {
-    ModelShape shape;
-    shape.layers = 2;
+/// Two layers of a Llama-like model.
+StackShape toy(DType weights) {
+    StackShape shape;
     shape.hidden = 128;
-    shape.query_heads = 4;
-    shape.kv_heads = 2;
-    shape.head_dim = 32;
-    shape.ffn_width = 256;
     shape.vocabulary = 300;
-    shape.weights = weights;
-    shape.head = weights == DType::fp32 ? DType::fp32 : DType::bf16;
-    shape.kv = weights == DType::fp32 ? DType::fp32 : DType::bf16;
+    shape.head = {.n = 300, .k = 128, .type = weights == DType::fp32 ? DType::fp32 : DType::bf16};
+    shape.kv = shape.head.type;
+    LayerShape layer;
+    layer.count = 2;
+    layer.norm_before_attention = layer.norm_before_ffn = true;
+    layer.attention.query_heads = 4;
+    layer.attention.kv_heads = 2;
+    layer.attention.head_dim = layer.attention.value_dim = 32;
+    layer.attention.rotary = true;
+    layer.attention.qkv = {.n = 256, .k = 128, .type = weights};
+    layer.attention.out = {.n = 128, .k = 128, .type = weights};
+    layer.ffn.up = {.n = 512, .k = 128, .type = weights};
+    layer.ffn.down = {.n = 128, .k = 256, .type = weights};
+    shape.kinds = {layer};
     return shape;
 }
 
-Row normed(const Row& x) {
-    double square = 0.0;
-    for (const double value : x) square += value * value;
-    Row y = x;
-    for (double& value : y) value /= std::sqrt(square / static_cast<double>(x.size()) + 1e-5);
-    return y;
+/// Six experts of 64, of which each token goes to two.
+FfnShape mixture() {
+    FfnShape ffn;
+    ffn.experts = 6;
+    ffn.chosen = 2;
+    ffn.router = {.n = 6, .k = 128, .type = DType::fp32};
+    ffn.up = {.n = 128, .k = 128, .type = DType::fp32};
+    ffn.down = {.n = 128, .k = 64, .type = DType::fp32};
+    return ffn;
 }
 
-/// Logits of the last token of a prompt of `tokens`.
-Row plain_prefill(const CpuModel& model, const ModelShape& shape, std::int64_t tokens) {
-    const auto multiply = [&](CpuModel::Matrix which, std::int64_t layer, const Row& x, std::int64_t n,
-                              std::int64_t expert = 0) {
-        Row y(static_cast<std::size_t>(n));
-        for (std::int64_t row = 0; row < n; ++row) {
+/// Four heads of 64 + 32 with values of 32, over entries of 128 + 32.
+AttentionShape over_entries(DType weights) {
+    AttentionShape attention;
+    attention.query_heads = 4;
+    attention.kv_heads = 1;
+    attention.head_dim = 96;
+    attention.value_dim = 32;
+    attention.rotary = true;
+    attention.rank = 128;
+    attention.rope_dim = 32;
+    attention.q = {.n = 4 * 96, .k = 128, .type = weights};
+    attention.kv_down = {.n = 160, .k = 128, .type = weights};
+    attention.kv_up = {.n = 4 * 96, .k = 128, .type = weights};
+    attention.out = {.n = 128, .k = 128, .type = weights};
+    return attention;
+}
+
+/// The same model written down plainly: a prompt of one sequence, all of it in fp64.
+class Plain {
+  public:
+    Plain(const CpuModel& model, const StackShape& shape) : model_(model), shape_(shape) {}
+
+    /// Logits of the last token.
+    Row prefill(std::int64_t tokens) {
+        for (std::int64_t t = 0; t < tokens; ++t) {
+            const auto token = static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(t)) % 300U);
+            Row row;
+            for (std::int64_t i = 0; i < shape_.hidden; ++i) {
+                row.push_back(model_.embedding(token, i));
+                if (shape_.positions > 0) row.back() += model_.position(t, i);
+            }
+            stream_.push_back(shape_.embedding_norm ? normed(row) : row);
+        }
+        for (kind_ = 0; kind_ < shape_.kinds.size(); ++kind_) {
+            for (layer_ = 0; layer_ < shape_.kinds[kind_].count; ++layer_) run_layer(shape_.kinds[kind_]);
+        }
+        const Row last = shape_.final_norm ? normed(stream_.back()) : stream_.back();
+        return multiply(CpuModel::Matrix::head, shape_.head, last);
+    }
+
+  private:
+    Row normed(const Row& x) const { return shape_.layer_norms ? by_deviation(x) : by_square(x); }
+    static Row by_square(const Row& x) {
+        double square = 0.0;
+        for (const double value : x) square += value * value;
+        Row y = x;
+        for (double& value : y) value /= std::sqrt(square / static_cast<double>(x.size()) + 1e-5);
+        return y;
+    }
+    static Row by_deviation(const Row& x) {
+        const auto count = static_cast<double>(x.size());
+        double mean = 0.0;
+        for (const double value : x) mean += value / count;
+        double square = 0.0;
+        for (const double value : x) square += (value - mean) * (value - mean);
+        Row y = x;
+        for (double& value : y) value = (value - mean) / std::sqrt(square / count + 1e-5) + double{CpuModel::bias};
+        return y;
+    }
+    Row multiply(CpuModel::Matrix which, const ProductShape& shape, const Row& x, std::int64_t expert = 0) const {
+        Row y(static_cast<std::size_t>(shape.n), shape.bias ? double{CpuModel::bias} : 0.0);
+        for (std::int64_t row = 0; row < shape.n; ++row) {
             for (std::size_t i = 0; i < x.size(); ++i)
                 y[static_cast<std::size_t>(row)] +=
-                    model.weight(which, layer, expert, row, static_cast<std::int64_t>(i)) * x[i];
+                    model_.weight({which, kind_, layer_, expert}, row, static_cast<std::int64_t>(i)) * x[i];
         }
         return y;
+    }
+    static Row part(const Row& x, std::int64_t first, std::int64_t count) {
+        return {x.begin() + first, x.begin() + first + count};
+    }
+    static void put(Row& x, std::int64_t first, const Row& what) {
+        std::copy(what.begin(), what.end(), x.begin() + first);
+    }
+    /// Halves turned against each other.
+    static Row turned(const Row& x, std::int64_t position) {
+        Row y = x;
+        const std::size_t half = x.size() / 2;
+        for (std::size_t i = 0; i < half; ++i) {
+            const double angle = static_cast<double>(position) *
+                                 std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(x.size()));
+            y[i] = x[i] * std::cos(angle) - x[i + half] * std::sin(angle);
+            y[i + half] = x[i + half] * std::cos(angle) + x[i] * std::sin(angle);
+        }
+        return y;
+    }
+
+    /// Queries, keys and values of a token, by heads.
+    struct Heads {
+        Rows queries, keys, values;
     };
-    const std::int64_t d = shape.head_dim;
-    const std::int64_t heads = shape.query_heads;
-    const std::int64_t kv_heads = shape.kv_heads;
-    Rows stream;
-    for (std::int64_t t = 0; t < tokens; ++t) {
-        const auto token = static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(t)) % 300U);
-        Row row;
-        for (std::int64_t i = 0; i < shape.hidden; ++i) row.push_back(model.embedding(token, i));
-        stream.push_back(row);
-    }
-    for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
-        Rows qkv;
-        for (std::int64_t t = 0; t < tokens; ++t) {
-            Row row = multiply(CpuModel::Matrix::qkv, layer, normed(stream[static_cast<std::size_t>(t)]),
-                               (heads + 2 * kv_heads) * d);
-            for (std::int64_t head = 0; head < heads + kv_heads; ++head) {
-                for (std::int64_t i = 0; i < d / 2; ++i) {
-                    const double angle = static_cast<double>(t) *
-                                         std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(d));
-                    double& a = row[static_cast<std::size_t>(head * d + i)];
-                    double& b = row[static_cast<std::size_t>(head * d + i + d / 2)];
-                    const double turned = a * std::cos(angle) - b * std::sin(angle);
-                    b = b * std::cos(angle) + a * std::sin(angle);
-                    a = turned;
-                }
+    Heads heads_of(const AttentionShape& shape, const Row& x, std::int64_t position) const {
+        Heads heads;
+        if (shape.latent()) {
+            const Row low = shape.q_down ? by_square(multiply(CpuModel::Matrix::q_down, shape.q_down, x)) : x;
+            const Row q = multiply(CpuModel::Matrix::q, shape.q, low);
+            const Row entry = multiply(CpuModel::Matrix::kv_down, shape.kv_down, x);
+            const Row made = multiply(CpuModel::Matrix::kv_up, shape.kv_up, by_square(part(entry, 0, shape.rank)));
+            const Row key_end = turned(part(entry, shape.rank, shape.rope_dim), position);
+            const std::int64_t each = shape.unturned() + shape.value_dim;
+            for (std::int64_t head = 0; head < shape.query_heads; ++head) {
+                Row query = part(q, head * shape.head_dim, shape.head_dim);
+                put(query, shape.unturned(), turned(part(query, shape.unturned(), shape.rope_dim), position));
+                Row key = part(made, head * each, shape.unturned());
+                key.insert(key.end(), key_end.begin(), key_end.end());
+                heads.queries.push_back(query);
+                heads.keys.push_back(key);
+                heads.values.push_back(part(made, head * each + shape.unturned(), shape.value_dim));
             }
-            qkv.push_back(row);
+            return heads;
         }
-        for (std::int64_t t = 0; t < tokens; ++t) {
-            Row mixed_row(static_cast<std::size_t>(heads * d));
-            for (std::int64_t head = 0; head < heads; ++head) {
-                const std::int64_t kv_head = head / (heads / kv_heads);
-                Row weights;
-                double total = 0.0;
-                for (std::int64_t p = 0; p <= t; ++p) {
-                    double dot = 0.0;
-                    for (std::int64_t i = 0; i < d; ++i) {
-                        dot += qkv[static_cast<std::size_t>(t)][static_cast<std::size_t>(head * d + i)] *
-                               qkv[static_cast<std::size_t>(p)][static_cast<std::size_t>((heads + kv_head) * d + i)];
-                    }
-                    weights.push_back(std::exp(dot / std::sqrt(static_cast<double>(d))));
-                    total += weights.back();
-                }
-                for (std::int64_t p = 0; p <= t; ++p) {
-                    for (std::int64_t i = 0; i < d; ++i) {
-                        mixed_row[static_cast<std::size_t>(head * d + i)] +=
-                            weights[static_cast<std::size_t>(p)] / total *
-                            qkv[static_cast<std::size_t>(p)]
-                               [static_cast<std::size_t>((heads + kv_heads + kv_head) * d + i)];
-                    }
-                }
+        Row qkv = multiply(CpuModel::Matrix::qkv, shape.qkv, x);
+        const std::int64_t d = shape.head_dim;
+        const std::int64_t keys = shape.query_heads * d;
+        const std::int64_t values = keys + shape.kv_heads * d;
+        if (shape.norm == HeadNorm::whole_width) {
+            put(qkv, 0, by_square(part(qkv, 0, keys)));
+            put(qkv, keys, by_square(part(qkv, keys, values - keys)));
+        }
+        const auto prepared = [&](std::int64_t at) {
+            Row head = part(qkv, at, d);
+            if (shape.norm == HeadNorm::each_head) head = by_square(head);
+            return shape.rotary ? turned(head, position) : head;
+        };
+        for (std::int64_t head = 0; head < shape.query_heads; ++head) {
+            const std::int64_t kv_head = head / (shape.query_heads / shape.kv_heads);
+            heads.queries.push_back(prepared(head * d));
+            heads.keys.push_back(prepared(keys + kv_head * d));
+            heads.values.push_back(part(qkv, values + kv_head * d, d));
+        }
+        return heads;
+    }
+    Row attention(const AttentionShape& shape, const std::vector<Heads>& tokens, std::size_t t) const {
+        Row mixed_row;
+        for (std::size_t head = 0; head < tokens[t].queries.size(); ++head) {
+            const Row& query = tokens[t].queries[head];
+            Row weights;
+            double total = shape.sinks ? std::exp(1.0) : 0.0;  // every gain is 1, and so is every sink
+            const auto window = static_cast<std::size_t>(shape.window);
+            const std::size_t first = window > 0 && t + 1 > window ? t + 1 - window : 0;
+            for (std::size_t p = first; p <= t; ++p) {
+                double dot = 0.0;
+                for (std::size_t i = 0; i < query.size(); ++i) dot += query[i] * tokens[p].keys[head][i];
+                weights.push_back(std::exp(dot / std::sqrt(static_cast<double>(query.size()))));
+                total += weights.back();
             }
-            Row& x = stream[static_cast<std::size_t>(t)];
-            const Row out = multiply(CpuModel::Matrix::out, layer, mixed_row, shape.hidden);
-            for (std::size_t i = 0; i < x.size(); ++i) x[i] += out[i];
-            const Row before = normed(x);
-            const auto add_ffn = [&](std::int64_t expert, double share) {
-                const Row wide = multiply(CpuModel::Matrix::gate_up, layer, before, 2 * shape.ffn_width, expert);
-                Row gated(static_cast<std::size_t>(shape.ffn_width));
-                for (std::size_t i = 0; i < gated.size(); ++i)
-                    gated[i] = wide[i] / (1.0 + std::exp(-wide[i])) * wide[i + gated.size()];
-                const Row down = multiply(CpuModel::Matrix::down, layer, gated, shape.hidden, expert);
-                for (std::size_t i = 0; i < x.size(); ++i) x[i] += share * down[i];
-            };
-            if (shape.experts == 0) {
-                add_ffn(0, 1.0);
-                continue;
+            Row sum(tokens[t].values[head].size());
+            for (std::size_t p = first; p <= t; ++p) {
+                for (std::size_t i = 0; i < sum.size(); ++i)
+                    sum[i] += weights[p - first] / total * tokens[p].values[head][i];
             }
-            // One after the other the experts with the highest scores, and the softmax over these.
-            Row scores = multiply(CpuModel::Matrix::router, layer, before, shape.experts);
-            std::vector<std::pair<std::int64_t, double>> chosen;
-            double sum = 0.0;
-            for (std::int64_t i = 0; i < shape.experts_chosen; ++i) {
-                const auto best = std::max_element(scores.begin(), scores.end());
-                chosen.emplace_back(best - scores.begin(), std::exp(*best));
-                sum += chosen.back().second;
-                *best = -1e300;
-            }
-            for (const auto& [expert, weight] : chosen) add_ffn(expert, weight / sum);
+            mixed_row.insert(mixed_row.end(), sum.begin(), sum.end());
+        }
+        return multiply(CpuModel::Matrix::out, shape.out, mixed_row);
+    }
+
+    static Row activated(const Row& wide, bool gated) {
+        Row y(gated ? wide.size() / 2 : wide.size());
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            const double u = std::sqrt(2.0 / std::numbers::pi) * (wide[i] + 0.044715 * std::pow(wide[i], 3.0));
+            y[i] = gated ? wide[i] / (1.0 + std::exp(-wide[i])) * wide[i + y.size()]
+                         : 0.5 * wide[i] * (1.0 + std::tanh(u));
+        }
+        return y;
+    }
+    Row ffn(const FfnShape& shape, const Row& x) const {
+        const auto of_expert = [&](std::int64_t expert) {
+            const Row wide = multiply(CpuModel::Matrix::up, shape.up, x, expert);
+            return multiply(CpuModel::Matrix::down, shape.down, activated(wide, shape.gated), expert);
+        };
+        if (shape.experts == 0) return of_expert(0);
+        // One after the other the experts with the highest scores, and the softmax over these.
+        Row scores = multiply(CpuModel::Matrix::router, shape.router, x);
+        std::vector<std::pair<std::int64_t, double>> chosen;
+        double total = 0.0;
+        for (std::int64_t i = 0; i < shape.chosen; ++i) {
+            const auto best = std::max_element(scores.begin(), scores.end());
+            chosen.emplace_back(best - scores.begin(), std::exp(*best));
+            total += chosen.back().second;
+            *best = -1e300;
+        }
+        Row sum(x.size());
+        for (const auto& [expert, weight] : chosen) add(sum, of_expert(expert), weight / total);
+        if (!shape.shared_up) return sum;
+        const Row wide = multiply(CpuModel::Matrix::shared_up, shape.shared_up, x);
+        const Row shared = multiply(CpuModel::Matrix::shared_down, shape.shared_down, activated(wide, shape.gated));
+        double open = 1.0;
+        if (shape.shared_gate)
+            open = 1.0 / (1.0 + std::exp(-multiply(CpuModel::Matrix::shared_gate, shape.shared_gate, x)[0]));
+        add(sum, shared, open);
+        return sum;
+    }
+    static void add(Row& to, const Row& what, double times = 1.0) {
+        for (std::size_t i = 0; i < to.size(); ++i) to[i] += times * what[i];
+    }
+
+    void run_layer(const LayerShape& layer) {
+        std::vector<Heads> tokens;
+        Rows seen;
+        for (std::size_t t = 0; t < stream_.size(); ++t) {
+            seen.push_back(layer.norm_before_attention ? normed(stream_[t]) : stream_[t]);
+            tokens.push_back(heads_of(layer.attention, seen[t], static_cast<std::int64_t>(t)));
+        }
+        for (std::size_t t = 0; t < stream_.size(); ++t) {
+            Row attended = attention(layer.attention, tokens, t);
+            if (layer.norm_after_attention) attended = normed(attended);
+            if (!layer.parallel) add(stream_[t], attended);
+            Row input = layer.norm_before_ffn ? normed(stream_[t]) : layer.parallel ? seen[t] : stream_[t];
+            Row result = ffn(layer.ffn, input);
+            if (layer.norm_after_ffn) result = normed(result);
+            if (layer.parallel) add(stream_[t], attended);
+            add(stream_[t], result);
         }
     }
-    return multiply(CpuModel::Matrix::head, 0, normed(stream.back()), shape.vocabulary);
+
+    const CpuModel& model_;
+    const StackShape& shape_;
+    Rows stream_;
+    std::size_t kind_ = 0;
+    std::int64_t layer_ = 0;
+};
+
+/// How far the logits of a prompt of seven tokens are off.
+double error_of(const StackShape& shape, bool expanded = false) {
+    const auto threads = std::move(*Threads::start(2));
+    const StepWork work{.prefill = true, .batch = 1, .tokens = 7, .context = 7, .expanded = expanded};
+    const auto model = CpuModel::make(shape, work, 1LL << 30, *threads);
+    EXPECT_TRUE(model) << model.error().text;
+    if (!model) return 1e300;
+    (*model)->step(work);
+    const Row expected = Plain(**model, shape).prefill(7);
+    std::vector<Sample> samples;
+    for (std::size_t i = 0; i < expected.size(); ++i) samples.push_back({static_cast<std::int64_t>(i), expected[i]});
+    EXPECT_GT(largest_error(samples, std::vector<float>(expected.size(), 0.0F)), 1.0) << "the answer is not trivial";
+    return largest_error(samples, (*model)->logits());
 }
 
 TEST(Step, ThePrefillOfAToyModelGivesTheLogitsOfPlainArithmetic) {
-    const auto threads = std::move(*Threads::start(2));
     // Rounding of activations grows over two layers: three percent in bf16, ten in the integer types.
     for (const auto& [type, allowed] :
-         {std::pair{DType::fp32, 1e-3}, {DType::bf16, 3e-2}, {DType::int8, 0.1}, {DType::int4, 0.1}}) {
-        const ModelShape shape = toy(type);
-        const StepWork work{.prefill = true, .batch = 1, .tokens = 7, .context = 7};
-        const auto model = CpuModel::make(shape, work, 1LL << 30, *threads);
-        ASSERT_TRUE(model) << model.error().text;
-        (*model)->step(work);
-        const Row expected = plain_prefill(**model, shape, 7);
-        std::vector<Sample> samples;
-        for (std::size_t i = 0; i < expected.size(); ++i)
-            samples.push_back({static_cast<std::int64_t>(i), expected[i]});
-        EXPECT_LE(largest_error(samples, (*model)->logits()), allowed) << name(type);
-        EXPECT_GT(largest_error(samples, std::vector<float>(expected.size(), 0.0F)), 1.0)
-            << "the answer is not trivial";
-    }
+         {std::pair{DType::fp32, 1e-3}, {DType::bf16, 3e-2}, {DType::int8, 0.1}, {DType::int4, 0.1}})
+        EXPECT_LE(error_of(toy(type)), allowed) << name(type);
 }
 
 TEST(Step, ThePrefillOfAMixtureOfExpertsGivesTheLogitsOfPlainArithmetic) {
-    const auto threads = std::move(*Threads::start(2));
     // In fp32 alone: what rounding does to scores may change which experts are chosen.
-    ModelShape shape = toy(DType::fp32);
-    shape.router = DType::fp32;
-    shape.experts = 6;
-    shape.experts_chosen = 2;
-    shape.ffn_width = 64;
-    const StepWork work{.prefill = true, .batch = 1, .tokens = 7, .context = 7};
+    StackShape shape = toy(DType::fp32);
+    shape.kinds[0].ffn = mixture();
+    EXPECT_LE(error_of(shape), 1e-3);
+    // Beside them a shared one, with a gate of its own and without, as in Qwen2 and DeepSeek.
+    shape.kinds[0].ffn.shared_up = {.n = 192, .k = 128, .type = DType::fp32};
+    shape.kinds[0].ffn.shared_down = {.n = 128, .k = 96, .type = DType::fp32};
+    EXPECT_LE(error_of(shape), 1e-3);
+    shape.kinds[0].ffn.shared_gate = {.n = 1, .k = 128, .type = DType::fp32};
+    EXPECT_LE(error_of(shape), 1e-3);
+    shape.kinds[0].ffn.router.bias = true;
+    EXPECT_LE(error_of(shape), 1e-3);
+}
+
+TEST(Step, LatentEntriesGiveTheLogitsOfPlainArithmeticAbsorbedAndExpanded) {
+    for (const auto& [type, allowed] : {std::pair{DType::fp32, 1e-3}, {DType::bf16, 3e-2}}) {
+        for (const bool expanded : {false, true}) {
+            StackShape shape = toy(type);
+            shape.kinds[0].attention = over_entries(type);
+            EXPECT_LE(error_of(shape, expanded), allowed) << name(type) << expanded;
+            // Values as wide as keys, as in GLM 4.7 Flash.
+            StackShape even = shape;
+            even.kinds[0].attention.value_dim = 96;
+            even.kinds[0].attention.kv_up.n = 4 * (64 + 96);
+            even.kinds[0].attention.out.k = 4 * 96;
+            EXPECT_LE(error_of(even, expanded), allowed) << name(type) << expanded;
+            shape.kinds[0].attention.q_down = {.n = 64, .k = 128, .type = type};
+            shape.kinds[0].attention.q.k = 64;
+            EXPECT_LE(error_of(shape, expanded), allowed) << name(type) << expanded;
+        }
+    }
+}
+
+TEST(Step, KindsOfLayersFollowEachOther) {
+    // As in DeepSeek: a dense layer, then two of experts beside a shared one.
+    StackShape shape = toy(DType::fp32);
+    shape.kinds[0].attention = over_entries(DType::fp32);
+    shape.kinds[0].count = 1;
+    shape.kinds.push_back(shape.kinds[0]);
+    shape.kinds[1].count = 2;
+    shape.kinds[1].ffn = mixture();
+    shape.kinds[1].ffn.shared_up = {.n = 192, .k = 128, .type = DType::fp32};
+    shape.kinds[1].ffn.shared_down = {.n = 128, .k = 96, .type = DType::fp32};
+    EXPECT_EQ(shape.layers(), 3);
+    EXPECT_LE(error_of(shape), 1e-3);
+}
+
+TEST(Step, NormsBiasesAndPositionsAreWhereAModelHasThem) {
+    // GPT-2: means taken off, biases everywhere, positions from a table, no gate.
+    StackShape gpt = toy(DType::fp32);
+    gpt.layer_norms = true;
+    gpt.positions = 16;
+    LayerShape& plain = gpt.kinds[0];
+    plain.attention.rotary = false;
+    plain.attention.qkv.bias = plain.attention.out.bias = true;
+    plain.ffn.gated = false;
+    plain.ffn.up = {.n = 256, .k = 128, .type = DType::fp32, .bias = true};
+    plain.ffn.down.bias = true;
+    EXPECT_LE(error_of(gpt), 1e-3);
+    // GPT-OSS: an entry without a value.
+    StackShape sinks = toy(DType::fp32);
+    sinks.kinds[0].attention.sinks = true;
+    EXPECT_LE(error_of(sinks), 1e-3);
+    // Falcon, side by side with one norm and with two; BLOOM, a norm of the embedding.
+    gpt.positions = 0;
+    gpt.embedding_norm = true;
+    plain.parallel = true;
+    EXPECT_LE(error_of(gpt), 1e-3);
+    plain.norm_before_ffn = false;
+    EXPECT_LE(error_of(gpt), 1e-3);
+    // OLMo 2: norms behind blocks and over all heads; Gemma: before and behind; Qwen3: of each head.
+    StackShape norms = toy(DType::fp32);
+    LayerShape& layer = norms.kinds[0];
+    layer.norm_after_attention = layer.norm_after_ffn = true;
+    EXPECT_LE(error_of(norms), 1e-3);
+    layer.norm_before_attention = layer.norm_before_ffn = false;
+    layer.attention.norm = HeadNorm::whole_width;
+    EXPECT_LE(error_of(norms), 1e-3);
+    layer.attention.norm = HeadNorm::each_head;
+    EXPECT_LE(error_of(norms), 1e-3);
+}
+
+TEST(Step, AWindowIsAllThatIsKept) {
+    const auto threads = std::move(*Threads::start(1));
+    StackShape shape = toy(DType::bf16);
+    const StepWork work{.prefill = false, .batch = 2, .tokens = 1, .context = 4096};
+    const std::int64_t all = step_bytes(shape, work).layers[0];
+    shape.kinds[0].attention.window = 1024;
+    // Keys and values of two heads of 32 in two sequences, in bf16.
+    EXPECT_EQ(all - step_bytes(shape, work).layers[0], 3072 * 2 * 2 * 2 * 32 * 2);
     const auto model = CpuModel::make(shape, work, 1LL << 30, *threads);
-    ASSERT_TRUE(model) << model.error().text;
-    (*model)->step(work);
-    const Row expected = plain_prefill(**model, shape, 7);
-    std::vector<Sample> samples;
-    for (std::size_t i = 0; i < expected.size(); ++i) samples.push_back({static_cast<std::int64_t>(i), expected[i]});
-    EXPECT_LE(largest_error(samples, (*model)->logits()), 1e-3);
-    EXPECT_GT(largest_error(samples, std::vector<float>(expected.size(), 0.0F)), 1.0) << "the answer is not trivial";
+    ASSERT_TRUE(model);
+    for (const float logit : ((*model)->step(work), (*model)->logits())) EXPECT_TRUE(std::isfinite(logit));
+    // A prompt of seven tokens of which each sees four.
+    StackShape narrow = toy(DType::fp32);
+    narrow.kinds[0].attention.window = 4;
+    EXPECT_LE(error_of(narrow), 1e-3);
 }
 
 TEST(Step, AMixtureTakesTheMemoryOfAllItsExperts) {
     const StepWork work{.prefill = false, .batch = 1, .tokens = 1, .context = 4};
-    const ModelShape dense = toy(DType::bf16);
-    ModelShape shape = dense;
-    shape.experts = 6;
-    shape.experts_chosen = 2;
-    // Five more FFNs of 3 x 256 x 128 in bf16, and a router of 6 x 128; bytes() says how either lies in memory.
-    const std::int64_t ffn = WeightMatrix::bytes(512, 128, DType::bf16) + WeightMatrix::bytes(128, 256, DType::bf16);
-    EXPECT_GE(ffn, 3 * 256 * 128 * 2);
-    EXPECT_EQ(step_bytes(shape, work).layer - step_bytes(dense, work).layer,
-              5 * ffn + WeightMatrix::bytes(6, 128, DType::bf16));
+    StackShape shape = toy(DType::fp32);
+    const std::int64_t dense = step_bytes(shape, work).layers[0];
+    shape.kinds[0].ffn = mixture();
+    // Six FFNs of 3 x 64 x 128 in fp32 and a router of 6 x 128, for one FFN of 3 x 256 x 128.
+    EXPECT_EQ(step_bytes(shape, work).layers[0] - dense, (6 * 3 * 64 + 6 - 3 * 256) * 128 * 4);
 }
 
 TEST(Routing, SendsEveryRowToItsBestExpertsAndPutsTheirResultsTogether) {
@@ -212,7 +428,7 @@ TEST(Routing, SendsEveryRowToItsBestExpertsAndPutsTheirResultsTogether) {
 
 TEST(Step, DecodeChoosesATokenForEachSequence) {
     const auto threads = std::move(*Threads::start(2));
-    const ModelShape shape = toy(DType::bf16);
+    const StackShape shape = toy(DType::bf16);
     const StepWork work{.prefill = false, .batch = 3, .tokens = 1, .context = 20};
     const auto model = CpuModel::make(shape, work, 1LL << 30, *threads);
     ASSERT_TRUE(model);
@@ -231,10 +447,10 @@ TEST(Step, DecodeChoosesATokenForEachSequence) {
 
 TEST(Step, LayersShareWeightsWhereMemoryIsShort) {
     const auto threads = std::move(*Threads::start(1));
-    const ModelShape shape = toy(DType::bf16);
+    const StackShape shape = toy(DType::bf16);
     const StepWork work{.prefill = false, .batch = 1, .tokens = 1, .context = 4};
     const StepBytes bytes = step_bytes(shape, work);
-    const auto one = CpuModel::make(shape, work, bytes.outside + bytes.working + bytes.layer * 3 / 2, *threads);
+    const auto one = CpuModel::make(shape, work, bytes.least() + bytes.layers[0] / 2, *threads);
     ASSERT_TRUE(one);
     EXPECT_EQ((*one)->distinct_layers(), 1);
     const auto none = CpuModel::make(shape, work, bytes.outside, *threads);

@@ -185,11 +185,23 @@ TEST(Bench, AFileThatIsNoGgufIsSaidToBeNone) {
 }
 
 TEST(Bench, AModelOfAnotherKindIsRunOperatorByOperator) {
-    const Answer answer = run({"bench", "gpt2", "--layers", "1", "--threads", "1", "--seconds", "0.001", "--context",
-                               "16", "--dtype", "fp32", "--backend", "own"});
+    const Answer answer = run({"bench", "mamba2-130m", "--layers", "1", "--threads", "1", "--seconds", "0.001",
+                               "--context", "16", "--dtype", "fp32", "--backend", "own"});
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
-    EXPECT_NE(answer.out.find("layers.attention.qkv"), std::string::npos);
-    EXPECT_NE(answer.out.find("a whole step needs a Llama-like model"), std::string::npos);
+    EXPECT_NE(answer.out.find("layers.attention.in "), std::string::npos);
+    EXPECT_NE(answer.out.find("a whole step needs layers of attention and an FFN, and this one has layers without a KV "
+                              "cache"),
+              std::string::npos)
+        << answer.out;
+}
+
+TEST(Bench, AStepOfAModelUnlikeLlamaIsRun) {
+    // GPT-2 has none of what Llama has but attention and an FFN.
+    const Answer answer = run({"bench", "gpt2", "--layers", "1", "--threads", "1", "--seconds", "0.001", "--context",
+                               "16", "--backend", "own", "--only", "steps"});
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("decode step, batch 1, context 16"), std::string::npos) << answer.out;
+    EXPECT_EQ(answer.out.find("a whole step needs"), std::string::npos) << answer.out;
 }
 
 TEST(Bench, EveryRateHasItsOwnUnit) {
@@ -291,9 +303,9 @@ TEST(Bench, WhereNothingOfWhatWasAskedForRunsItEndsWithFour) {
     EXPECT_EQ(operators.err.find("a call takes"), std::string::npos) << operators.err;
     EXPECT_NE(operators.err.find("(embedding: needs "), std::string::npos) << operators.err;
     EXPECT_NE(operators.err.find(" GB of memory, and "), std::string::npos) << operators.err;
-    const Answer other = run({"bench", "gpt2", "--threads", "1", "--only", "steps", "--backend", "own"});
+    const Answer other = run({"bench", "mamba2-130m", "--threads", "1", "--only", "steps", "--backend", "own"});
     EXPECT_EQ(other.exit_code, 4) << other.err;
-    EXPECT_NE(other.err.find("a whole step needs a Llama-like model"), std::string::npos) << other.err;
+    EXPECT_NE(other.err.find("a whole step needs layers of attention and an FFN"), std::string::npos) << other.err;
 }
 
 TEST(Bench, ANumberTypeThatNoKernelReadsIsNotHere) {

@@ -158,6 +158,8 @@ Result<std::vector<std::vector<Outcome>>> run_cuda_tasks(const CudaCall& call, c
 
 Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaPlace& place, const ModelShape& shape,
                                                const StepWork& work) {
+    if (shape.window > 0 && shape.window < work.context)
+        return fail("no CUDA kernel for steps beyond a sliding window");
     const Json request = {{"do", "step"},
                           {"device", place.device},
                           {"stage", work.prefill ? "prefill" : "decode"},
@@ -196,6 +198,7 @@ Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaP
         outcome.attention = result.number_or("attention_s", 0.0);
         outcome.ffn = result.number_or("ffn_s", 0.0);
         outcome.other = result.number_or("other_s", 0.0);
+        outcome.layers = shape.layers;
         outcome.layers_distinct =
             static_cast<std::int64_t>(result.number_or("layers_distinct", static_cast<double>(shape.layers)));
     };

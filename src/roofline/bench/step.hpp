@@ -1,6 +1,6 @@
-// A whole decode step or prefill of a Llama-like model, dense or a mixture of experts, on this machine's processors,
-// with random weights and our own kernels: embedding, every layer, head, greedy sampling. Where memory is short, layers
-// share weights; enough distinct ones stay that no cache holds them.
+// A whole decode step or prefill of a model on this machine's processors, with random weights and our own kernels:
+// embedding, every layer, head, greedy sampling. Where memory is short, layers share weights; enough distinct ones stay
+// that no cache holds them.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "roofline/bench/backend.hpp"
-#include "roofline/bench/task.hpp"
+#include "roofline/bench/shape.hpp"
 
 namespace roofline::bench {
 
@@ -17,6 +17,7 @@ struct StepWork {
     std::int64_t batch = 1;
     std::int64_t tokens = 1;   // new ones of each sequence
     std::int64_t context = 1;  // entries in the cache at the end of the step
+    bool expanded = false;     // latent entries: attention is over keys and values made of them, not over themselves
 };
 
 struct StepOutcome {
@@ -26,6 +27,7 @@ struct StepOutcome {
     double attention = 0.0;  // seconds: projections, rotary, cache, core, output, their norms and residuals
     double ffn = 0.0;
     double other = 0.0;  // embedding, head, sampling
+    std::int64_t layers = 0;
     std::int64_t layers_distinct = 0;
     std::string problem;
 };
@@ -33,9 +35,10 @@ struct StepOutcome {
 class CpuModel {
   public:
     /// `memory`: bytes it may take; layers share weights beyond that.
-    static Result<std::unique_ptr<CpuModel>> make(const ModelShape& shape, const StepWork& largest, std::int64_t memory,
+    static Result<std::unique_ptr<CpuModel>> make(const StackShape& shape, const StepWork& largest, std::int64_t memory,
                                                   Threads& threads);
     virtual ~CpuModel() = default;
+    virtual std::int64_t layers() const = 0;
     virtual std::int64_t distinct_layers() const = 0;
     /// One step; returns the tokens it chose, one for each sequence.
     virtual const std::vector<std::int32_t>& step(const StepWork& work) = 0;
@@ -48,20 +51,45 @@ class CpuModel {
     };
     virtual Parts last_parts() const = 0;
 
-    // For who checks it: the weights as fp64 numbers.
-    enum class Matrix { qkv, out, router, gate_up, down, head };
-    virtual double weight(Matrix which, std::int64_t layer, std::int64_t expert, std::int64_t row,
-                          std::int64_t column) const = 0;
+    // For who checks it: the weights as fp64 numbers, whichever way they lie. Every bias is `bias`, every gain 1.
+    static constexpr float bias = 0.01F;
+    enum class Matrix {
+        qkv,
+        q_down,
+        q,
+        kv_down,
+        kv_up,
+        out,
+        router,
+        up,
+        down,
+        shared_up,
+        shared_down,
+        shared_gate,
+        head
+    };
+    /// `layer` of those of a kind; `expert` where there are some.
+    struct Place {
+        Matrix which;
+        std::size_t kind = 0;
+        std::int64_t layer = 0;
+        std::int64_t expert = 0;
+    };
+    virtual double weight(const Place& place, std::int64_t row, std::int64_t column) const = 0;
     virtual double embedding(std::int64_t token, std::int64_t column) const = 0;
+    virtual double position(std::int64_t position, std::int64_t column) const = 0;
 };
 
-/// Bytes that the weights of a step and its cache take: of one layer, and of what is there once.
+/// Bytes that the weights of a step and its cache take: of one layer of each kind, and of what is there once.
 struct StepBytes {
-    std::int64_t layer = 0;
+    std::vector<std::int64_t> layers;
     std::int64_t outside = 0;
     std::int64_t working = 0;
+
+    /// With one layer of each kind.
+    std::int64_t least() const;
 };
-StepBytes step_bytes(const ModelShape& shape, const StepWork& work);
+StepBytes step_bytes(const StackShape& shape, const StepWork& work);
 
 StepOutcome run_step(CpuModel& model, const StepWork& work, const Pace& pace);
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "roofline/bench/task.hpp"
+#include "roofline/bench/shape.hpp"
 #include "roofline/core/problem.hpp"
 
 namespace roofline::bench {

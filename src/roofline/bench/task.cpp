@@ -18,13 +18,6 @@ std::string_view last_part(std::string_view name) {
     return name.substr(name.rfind('.') + 1);
 }
 
-const Operator* find(const model::Lowered& lowered, std::string_view ending) {
-    for (const Operator& op : lowered.operators) {
-        if (op.name == ending || std::string_view(op.name).ends_with("." + std::string(ending))) return &op;
-    }
-    return nullptr;
-}
-
 /// The operator of this name that belongs to the same part of the same layers: kinds of layers differ in their sizes.
 const Operator* beside(const model::Lowered& lowered, const Operator& op, std::string_view name) {
     const std::string wanted = op.name.substr(0, op.name.rfind('.') + 1) + std::string(name);
@@ -393,105 +386,6 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
         }
     }
     return planned;
-}
-
-namespace {
-
-Result<ModelShape> llama_shape(const predict::Scenario& scenario, std::string_view whom, bool mixtures) {
-    const model::Lowered& lowered = scenario.lowered;
-    const auto missing = [&](std::string_view what) {
-        return fail(fmt::format("{}: {} a Llama-like model, and this one {}", scenario.model_name, whom, what));
-    };
-    static constexpr std::string_view known[] = {"embedding",  "norm", "qkv",        "qk_norm",  "rotary",
-                                                 "kv_write",   "core", "out",        "residual", "gate_up",
-                                                 "activation", "down", "final_norm", "head",     "sampling"};
-    static constexpr std::string_view of_mixtures[] = {"router", "choose", "combine"};
-    std::string_view kind;  // of layers: what their operators' names begin with
-    for (const Operator& op : lowered.operators) {
-        const std::string_view last = last_part(op.name);
-        const bool expected = std::ranges::find(known, last) != std::end(known) ||
-                              (mixtures && std::ranges::find(of_mixtures, last) != std::end(of_mixtures));
-        if (!expected) return missing(fmt::format("has {}", op.name));
-        if (op.name.find(".shared.") != std::string::npos) return missing("has shared experts");
-        const std::size_t end = op.name.find('.');
-        if (end == std::string::npos) continue;
-        if (kind.empty()) kind = std::string_view(op.name).substr(0, end);
-        if (kind != std::string_view(op.name).substr(0, end)) return missing("mixes kinds of layers");
-    }
-    const Operator* qkv = find(lowered, "attention.qkv");
-    const Operator* core = find(lowered, "attention.core");
-    const Operator* out = find(lowered, "attention.out");
-    const Operator* router = find(lowered, "ffn.router");
-    const std::string ffn = router != nullptr ? "ffn.experts." : "ffn.";
-    const Operator* gate_up = find(lowered, ffn + "gate_up");
-    const Operator* down = find(lowered, ffn + "down");
-    const Operator* norm = find(lowered, "attention.norm");
-    const Operator* head = find(lowered, "head");
-    if (qkv == nullptr || core == nullptr || out == nullptr) return missing("has no attention of that kind");
-    if (gate_up == nullptr || down == nullptr || find(lowered, ffn + "activation") == nullptr)
-        return missing("has no gated FFN");
-    if (norm == nullptr || find(lowered, "ffn.norm") == nullptr || find(lowered, "final_norm") == nullptr)
-        return missing("has no norm before each block");
-    if (find(lowered, "attention.rotary") == nullptr) return missing("has no rotary embedding");
-    if (head == nullptr) return missing("has no head");
-    if (core->extent.pattern != Pattern::attention || core->extent.key_dim != core->extent.value_dim)
-        return missing("has another kind of attention");
-    if (norm->parameters != qkv->extent.inner) return missing("has no RMS norm");
-    if (gate_up->extent.cols != 2.0 * down->extent.inner) return missing("has no gated FFN");
-    const double heads = core->extent.heads;
-    const double kv_heads = core->extent.kv_heads;
-    if (qkv->extent.cols != (heads + 2.0 * kv_heads) * core->extent.key_dim) return missing("has more than Q, K and V");
-    const auto cells = [](const Operator& op) { return op.extent.inner * op.extent.cols; };
-    const double ffns = router != nullptr ? gate_up->extent.experts_total : 1.0;
-    if (out->parameters != cells(*out) || gate_up->parameters != ffns * cells(*gate_up) ||
-        down->parameters != ffns * cells(*down))
-        return missing("has biases in its output or FFN");
-    if (router != nullptr && (router->extent.cols != ffns || router->parameters != cells(*router)))
-        return missing("has another kind of router");
-    ModelShape shape;
-    shape.layers = whole(qkv->count);
-    shape.hidden = whole(qkv->extent.inner);
-    shape.query_heads = whole(heads);
-    shape.kv_heads = whole(kv_heads);
-    shape.head_dim = whole(core->extent.key_dim);
-    shape.ffn_width = whole(down->extent.inner);
-    if (router != nullptr) {
-        shape.experts = whole(ffns);
-        shape.experts_chosen = whole(gate_up->extent.experts_chosen);
-        const auto type = weight_type(*router);
-        if (!type) return fail(fmt::format("{}: {}", router->name, type.error().text));
-        shape.router = *type;
-    }
-    shape.vocabulary = whole(head->extent.cols);
-    shape.qk_norm = find(lowered, "attention.qk_norm") != nullptr;
-    shape.bias = qkv->parameters != cells(*qkv);
-    for (const Operator* op : {qkv, out, gate_up, down, head}) {
-        const auto type = weight_type(*op);
-        if (!type) return fail(fmt::format("{}: {}", op->name, type.error().text));
-        if (op == head) {
-            shape.head = *type;
-        } else if (op == qkv) {
-            shape.weights = *type;
-            shape.activations = op->type;
-        } else if (*type != shape.weights) {
-            return missing("stores its products in different types");
-        }
-    }
-    const Format* kv = find_format(scenario.kv_type);
-    if (kv == nullptr || !kernel_type(*kv))
-        return fail(fmt::format("no kernel keeps a KV cache in {}", scenario.kv_type));
-    shape.kv = *kernel_type(*kv);
-    return shape;
-}
-
-}  // namespace
-
-Result<ModelShape> step_shape(const predict::Scenario& scenario) {
-    return llama_shape(scenario, "a whole step needs", true);
-}
-
-Result<ModelShape> dense_shape(const predict::Scenario& scenario, std::string_view whom) {
-    return llama_shape(scenario, whom, false);
 }
 
 }  // namespace roofline::bench

@@ -113,28 +113,4 @@ struct Planned {
 };
 std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict::StageReport& stage);
 
-/// The sizes of a Llama-like model: grouped attention with rotary embedding, a gated FFN, RMS norms.
-struct ModelShape {
-    std::int64_t layers = 0;
-    std::int64_t hidden = 0;
-    std::int64_t query_heads = 0;
-    std::int64_t kv_heads = 0;
-    std::int64_t head_dim = 0;
-    std::int64_t ffn_width = 0;       // of one expert where there are several
-    std::int64_t experts = 0;         // routed ones of a layer; 0: the FFN is dense
-    std::int64_t experts_chosen = 0;  // by a token
-    std::int64_t vocabulary = 0;
-    bool qk_norm = false;
-    bool bias = false;  // of the QKV product
-    DType weights = DType::bf16;
-    DType activations = DType::bf16;
-    DType head = DType::bf16;  // the head stays wide where the layers are quantised, and so does a router
-    DType router = DType::bf16;
-    DType kv = DType::bf16;
-};
-/// The shape of a Llama-like model, dense or a mixture of experts, that a whole step is run of; or of a dense one alone
-/// that `whom` wants. Others are refused in one line that says who asked and what such a model has or has not.
-Result<ModelShape> step_shape(const predict::Scenario& scenario);
-Result<ModelShape> dense_shape(const predict::Scenario& scenario, std::string_view whom);
-
 }  // namespace roofline::bench

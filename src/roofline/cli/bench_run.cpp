@@ -287,22 +287,35 @@ Result<void> run_cuda_tasks(Place& place, StageRun& stage, Progress& progress, D
     return {};
 }
 
-void run_whole_step(Place& place, StageRun& stage, const predict::Scenario& scenario, Progress& progress) {
-    const auto shape = bench::step_shape(scenario);
-    if (!shape) {
-        stage.no_step = shape.error().text;
-        return;
+/// Why a stage has no step though its model's layers are known: an operator that is run otherwise, or not at all, would
+/// make it another model's.
+std::string operator_without_kernel(const StageRun& stage) {
+    for (std::size_t i = 0; i < stage.planned.size(); ++i) {
+        const bench::Planned& one = stage.planned[i];
+        if (!one.task && !one.idle) return fmt::format("{}: {}", stage.stage.records[i].name, one.reason);
     }
+    return "";
+}
+
+void run_whole_step(Place& place, StageRun& stage, const predict::Scenario& scenario, Progress& progress) {
+    const auto shape = bench::stack_shape(scenario);
+    stage.no_step = shape ? operator_without_kernel(stage) : shape.error().text;
+    if (!stage.no_step.empty()) return;
     const AccountStage& asked = stage.stage;
     const bool prefill = asked.name == "prefill";
     const StepWork work{.prefill = prefill,
                         .batch = static_cast<std::int64_t>(asked.batch),
                         .tokens = static_cast<std::int64_t>(asked.tokens / asked.batch),
-                        .context = static_cast<std::int64_t>(prefill ? asked.tokens / asked.batch : asked.context)};
+                        .context = static_cast<std::int64_t>(prefill ? asked.tokens / asked.batch : asked.context),
+                        .expanded = std::none_of(stage.planned.begin(), stage.planned.end(), [](const auto& one) {
+                            return one.task && one.task->kind == bench::TaskKind::absorption;
+                        })};
     const std::string what = fmt::format("{}, batch {}: whole step", asked.name, asked.batch);
     progress.say(what, place.cuda ? asked.times.limit.value : 0.0);
     if (place.cuda) {
-        auto steps = bench::run_cuda_step(place.call, place.cuda_place, *shape, work);
+        const auto llama = bench::llama_shape(scenario, "a whole step on CUDA needs", bench::Mixtures::welcome);
+        auto steps =
+            llama ? bench::run_cuda_step(place.call, place.cuda_place, *llama, work) : std::unexpected(llama.error());
         if (steps)
             stage.steps = std::move(*steps);
         else
@@ -488,15 +501,10 @@ Result<Run> run_bench(const BenchOptions& options) {
     bool unsteady = false;
     for (const StageRun& stage : run.stages) {
         for (const bench::StepOutcome& step : stage.steps) {
-            const auto first_of_layers =
-                std::find_if(stage.stage.records.begin(), stage.stage.records.end(),
-                             [](const Record& record) { return record.name.ends_with("attention.qkv"); });
-            if (step.problem.empty() && first_of_layers != stage.stage.records.end() &&
-                static_cast<double>(step.layers_distinct) < first_of_layers->count) {
-                run.account.notes.push_back(
-                    fmt::format("whole step in {}: memory is short, so {} distinct layers stand for {}",
-                                stage.dtype.empty() ? "the checkpoint's types" : stage.dtype, step.layers_distinct,
-                                first_of_layers->count));
+            if (step.problem.empty() && step.layers_distinct < step.layers) {
+                run.account.notes.push_back(fmt::format(
+                    "whole step in {}: memory is short, so {} distinct layers stand for {}",
+                    stage.dtype.empty() ? "the checkpoint's types" : stage.dtype, step.layers_distinct, step.layers));
             }
             if (step.problem.empty() && step.timing.high > 1.25 * step.timing.low) unsteady = true;
         }

@@ -243,19 +243,19 @@ inline __attribute__((always_inline)) void write_runs(const float* from, std::in
 
 void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity, DType kv, KvLayout layout,
               const QkvRows& shape, Threads& threads) {
-    const std::int64_t d = shape.head_dim;
     threads.ranges(shape.rows(), 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t row = first; row < last; ++row) {
-            const float* from = qkv + row * shape.width() + shape.query_heads * d;
+            const float* from = qkv + row * shape.width() + shape.query_heads * shape.head_dim;
             const std::int64_t position = shape.position + row % shape.tokens;
             for (std::int64_t head = 0; head < shape.kv_heads; ++head) {
-                const std::int64_t base = (row / shape.tokens * shape.kv_heads + head) * capacity * d;
+                const std::int64_t entry = (row / shape.tokens * shape.kv_heads + head) * capacity;
                 for (const bool value : {false, true}) {
                     if (value && shape.latent) continue;
-                    const float* source = from + (head + (value ? shape.kv_heads : 0)) * d;
+                    const std::int64_t d = value ? shape.values() : shape.head_dim;
+                    const float* source = from + head * d + (value ? shape.kv_heads * shape.head_dim : 0);
                     void* target = value ? values : keys;
                     if (kv == DType::bf16) {
-                        auto* to = static_cast<Bf16*>(target) + base;
+                        auto* to = static_cast<Bf16*>(target) + entry * d;
                         if (layout == KvLayout::rows)
                             write_runs(source, d, d, 1, [&](std::int64_t) { return to + position * d; });
                         else if (value)
@@ -265,7 +265,7 @@ void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity,
                             write_runs(source, d, together(layout), 1,
                                        [&](std::int64_t i) { return to + key_place(layout, position, i, d); });
                     } else {
-                        std::memcpy(static_cast<float*>(target) + base + position * d, source,
+                        std::memcpy(static_cast<float*>(target) + (entry + position) * d, source,
                                     static_cast<std::size_t>(d) * sizeof(float));
                     }
                 }

@@ -32,10 +32,12 @@ struct QkvRows {
     std::int64_t query_heads = 0;
     std::int64_t kv_heads = 0;
     std::int64_t head_dim = 0;
-    bool latent = false;  // keys, which are values too, and nothing behind them
+    bool latent = false;         // keys, which are values too, and nothing behind them
+    std::int64_t value_dim = 0;  // 0: as wide as keys
 
     std::int64_t rows() const { return batch * tokens; }
-    std::int64_t width() const { return (query_heads + (latent ? 1 : 2) * kv_heads) * head_dim; }
+    std::int64_t values() const { return value_dim > 0 ? value_dim : head_dim; }
+    std::int64_t width() const { return (query_heads + kv_heads) * head_dim + (latent ? 0 : kv_heads * values()); }
 };
 /// Heads of rows that are turned by their position: `count` of them, of `dim` numbers each.
 struct TurnedHeads {

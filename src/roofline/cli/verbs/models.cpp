@@ -244,7 +244,8 @@ Result<int> synth(const Options& options) {
     if (!setup) return std::unexpected(setup.error());
     const auto scenario = predict::realise(*setup);
     if (!scenario) return std::unexpected(scenario.error());
-    const auto shape = bench::dense_shape(*scenario, "random weights can only be written for");
+    const auto shape =
+        bench::llama_shape(*scenario, "random weights can only be written for", bench::Mixtures::refused);
     if (!shape) return std::unexpected(shape.error());
     bench::SynthOptions wanted;
     wanted.name = setup->model_name;

@@ -1,0 +1,293 @@
+#include "roofline/bench/shape.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <expected>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "roofline/bench/task.hpp"
+
+namespace roofline::bench {
+namespace {
+
+using model::Operator;
+
+std::int64_t whole(double value) {
+    return static_cast<std::int64_t>(std::llround(value));
+}
+
+/// Why there is no step of a model: what it has or has not ("has shared experts"), or that no kernel reads a weight.
+struct Unfit {
+    std::string because;
+    bool unread = false;
+};
+template <class T>
+using Fit = std::expected<T, Unfit>;
+
+std::unexpected<Unfit> unfit(std::string because) {
+    return std::unexpected(Unfit{std::move(because)});
+}
+
+/// The operators of a model by their names. What nobody has asked for in the end is more than a step does.
+class Names {
+  public:
+    explicit Names(const model::Lowered& lowered) {
+        for (const Operator& op : lowered.operators) left_.emplace(op.name, &op);
+    }
+    const Operator* take(const std::string& name) {
+        const auto found = left_.find(name);
+        if (found == left_.end()) return nullptr;
+        const Operator* op = found->second;
+        left_.erase(found);
+        return op;
+    }
+    const Operator* any_left() const { return left_.empty() ? nullptr : left_.begin()->second; }
+
+  private:
+    std::multimap<std::string, const Operator*, std::less<>> left_;
+};
+
+/// A product that may be missing. Of routed experts the shape is that of one.
+Fit<ProductShape> read_product(const Operator* op) {
+    ProductShape shape;
+    if (op == nullptr) return shape;
+    const auto type = weight_type(*op);
+    if (!type) return std::unexpected(Unfit{fmt::format("{}: {}", op->name, type.error().text), true});
+    const double each = op->extent.experts_total > 0.0 ? op->extent.experts_total : 1.0;
+    const double cells = op->extent.inner * op->extent.cols;
+    // A head that shares the table has no parameters of its own.
+    const double beside = op->parameters / each - (op->parameters < cells ? 0.0 : cells);
+    if (op->extent.copies != 1.0 || (beside != 0.0 && beside != op->extent.cols))
+        return unfit(fmt::format("has more than a matrix and a bias in {}", op->name));
+    shape.n = whole(op->extent.cols);
+    shape.k = whole(op->extent.inner);
+    shape.type = *type;
+    shape.bias = beside > 0.0;
+    return shape;
+}
+
+/// The operators of one kind of layers.
+class LayerReader {
+  public:
+    LayerReader(Names& names, std::string prefix) : names_(names), prefix_(std::move(prefix)) {}
+
+    Fit<LayerShape> read() {
+        LayerShape layer;
+        layer.name = prefix_;
+        layer.norm_before_attention = take("attention.norm") != nullptr;
+        if (auto found = read_attention(layer); !found) return std::unexpected(found.error());
+        layer.norm_after_attention = take("attention.post_norm") != nullptr;
+        layer.norm_before_ffn = take("ffn.norm") != nullptr;
+        if (auto found = read_ffn(layer.ffn); !found) return std::unexpected(found.error());
+        layer.norm_after_ffn = take("ffn.post_norm") != nullptr;
+        layer.parallel = take("attention.residual") == nullptr;
+        if (take("ffn.residual") == nullptr) return unfit("has layers without a residual stream");
+        return layer;
+    }
+
+  private:
+    const Operator* take(const std::string& name) { return names_.take(prefix_ + "." + name); }
+    /// Whether the product was there to be read; what stands in its way is kept.
+    bool product(const std::string& name, ProductShape& shape) {
+        auto found = read_product(take(name));
+        if (!found && !problem_) problem_ = found.error();
+        if (found) shape = *found;
+        return found && *found;
+    }
+    Fit<void> all_well() const {
+        if (problem_) return std::unexpected(*problem_);
+        return {};
+    }
+
+    Fit<void> read_attention(LayerShape& layer) {
+        AttentionShape& shape = layer.attention;
+        const Operator* core = take("attention.core");
+        const Operator* absorbed = take("attention.core_absorbed");
+        const Operator* expanded = take("attention.core_expanded");
+        const Operator* norm = take("attention.qk_norm");
+        shape.rotary = take("attention.rotary") != nullptr;
+        if (take("attention.kv_write") == nullptr) return unfit("has layers without a KV cache");
+        if (core != nullptr) {
+            if (core->extent.pattern != Pattern::attention || core->extent.key_dim != core->extent.value_dim)
+                return unfit("has another kind of attention");
+            if (core->parameters != 0.0 && core->parameters != core->extent.heads)
+                return unfit("has another kind of attention");
+            shape.sinks = core->parameters > 0.0;
+            shape.kv_heads = whole(core->extent.kv_heads);
+        } else if (absorbed == nullptr || expanded == nullptr) {
+            return unfit("has another kind of attention");
+        }
+        const Operator& heads = core != nullptr ? *core : *expanded;
+        layer.count = whole(heads.count);
+        shape.query_heads = whole(heads.extent.heads);
+        shape.head_dim = whole(heads.extent.key_dim);
+        shape.value_dim = whole(heads.extent.value_dim);
+        shape.window = whole(heads.extent.window);
+        if (core != nullptr) {
+            product("attention.qkv", shape.qkv);
+            if (shape.qkv.n != (shape.query_heads + 2 * shape.kv_heads) * shape.head_dim && !problem_)
+                return unfit("has more than Q, K and V");
+            if (norm != nullptr) {
+                const bool whole_width = norm->parameters == norm->extent.written;
+                shape.norm = whole_width ? HeadNorm::whole_width : HeadNorm::each_head;
+            }
+        } else {
+            shape.kv_heads = 1;
+            shape.rank = whole(absorbed->extent.value_dim);
+            shape.rope_dim = whole(absorbed->extent.key_dim) - shape.rank;
+            if (product("attention.q_down", shape.q_down) && take("attention.q_norm") == nullptr)
+                return unfit("has no norm between the products of its queries");
+            product(shape.q_down ? "attention.q_up" : "attention.q", shape.q);
+            product("attention.kv_down", shape.kv_down);
+            product("attention.kv_up", shape.kv_up);
+            if (take("attention.kv_norm") == nullptr) return unfit("has no norm of its entries");
+            const bool fits = shape.rotary && shape.q.n == shape.query_heads * shape.head_dim &&
+                              shape.kv_down.n == shape.entry() && shape.kv_up.k == shape.rank &&
+                              shape.kv_up.n == shape.query_heads * (shape.unturned() + shape.value_dim);
+            if (!fits && !problem_) return unfit("has another kind of latent attention");
+        }
+        product("attention.out", shape.out);
+        if (shape.out.k != shape.query_heads * shape.value_dim && !problem_)
+            return unfit("has more than heads in its output");
+        return all_well();
+    }
+
+    Fit<void> read_ffn(FfnShape& shape) {
+        const bool routed = product("ffn.router", shape.router);
+        const std::string part = routed ? "ffn.experts." : "ffn.";
+        if (routed) {
+            const Operator* choose = take("ffn.choose");
+            if (choose == nullptr || take("ffn.experts.combine") == nullptr) return unfit("has another kind of router");
+            shape.experts = whole(choose->extent.read);
+            shape.chosen = whole(choose->extent.written / 2.0);
+            if (shape.router.n != shape.experts) return unfit("has another kind of router");
+        }
+        shape.gated = product(part + "gate_up", shape.up);
+        if (!shape.gated && !product(part + "up", shape.up) && !problem_) return unfit("has layers without an FFN");
+        product(part + "down", shape.down);
+        if (take(part + "activation") == nullptr || shape.up.n != (shape.gated ? 2 : 1) * shape.down.k) {
+            if (!problem_) return unfit("has another kind of FFN");
+        }
+        const bool shared = product(shape.gated ? "ffn.shared.gate_up" : "ffn.shared.up", shape.shared_up);
+        if (shared) {
+            product("ffn.shared.down", shape.shared_down);
+            product("ffn.shared.gate", shape.shared_gate);
+            if (take("ffn.shared.activation") == nullptr ||
+                shape.shared_up.n != (shape.gated ? 2 : 1) * shape.shared_down.k) {
+                if (!problem_) return unfit("has another kind of shared experts");
+            }
+        }
+        return all_well();
+    }
+
+    Names& names_;
+    std::string prefix_;
+    std::optional<Unfit> problem_;
+};
+
+Fit<StackShape> read_stack(const predict::Scenario& scenario) {
+    const model::Lowered& lowered = scenario.lowered;
+    Names names(lowered);
+    StackShape stack;
+    const Operator* table = names.take("embedding");
+    if (table == nullptr) return unfit("has no embedding");
+    stack.hidden = whole(table->extent.written);
+    if (const Operator* positions = names.take("positions"))
+        stack.positions = whole(positions->parameters / positions->extent.written);
+    stack.embedding_norm = names.take("embedding_norm") != nullptr;
+    stack.final_norm = names.take("final_norm") != nullptr;
+    names.take("sampling");
+    auto head = read_product(names.take("head"));
+    if (!head) return std::unexpected(head.error());
+    if (!*head) return unfit("has no head");
+    stack.head = *head;
+    stack.vocabulary = stack.head.n;
+    for (const Operator& op : lowered.operators) {
+        if (op.kind == Kind::norm && takes_off_the_mean(op)) stack.layer_norms = true;
+        const std::size_t end = op.name.find('.');
+        if (end == std::string::npos || !op.name.starts_with("layers")) continue;
+        const std::string prefix = op.name.substr(0, end);
+        if (!stack.kinds.empty() && stack.kinds.back().name == prefix) continue;
+        auto layer = LayerReader(names, prefix).read();
+        if (!layer) return std::unexpected(layer.error());
+        stack.kinds.push_back(std::move(*layer));
+    }
+    if (const Operator* more = names.any_left()) return unfit("has " + more->name);
+    const Format* kv = find_format(scenario.kv_type);
+    const auto type = kv != nullptr ? kernel_type(*kv) : std::nullopt;
+    if (!type) return std::unexpected(Unfit{fmt::format("no kernel keeps a KV cache in {}", scenario.kv_type), true});
+    stack.kv = *type;
+    return stack;
+}
+
+Fit<ModelShape> as_llama(const StackShape& stack, Mixtures mixtures) {
+    if (stack.kinds.size() != 1) return unfit("mixes kinds of layers");
+    const LayerShape& layer = stack.kinds.front();
+    const AttentionShape& attention = layer.attention;
+    const FfnShape& ffn = layer.ffn;
+    if (attention.latent()) return unfit("has latent attention");
+    if (!attention.rotary) return unfit("has no rotary embedding");
+    if (attention.norm == HeadNorm::whole_width) return unfit("has norms over all heads");
+    if (attention.sinks) return unfit("has attention sinks");
+    if (layer.parallel) return unfit("has attention and FFN side by side");
+    if (!layer.norm_before_attention || !layer.norm_before_ffn || !stack.final_norm)
+        return unfit("has no norm before each block");
+    if (layer.norm_after_attention || layer.norm_after_ffn) return unfit("has norms behind its blocks");
+    if (stack.layer_norms) return unfit("has no RMS norm");
+    if (stack.positions > 0 || stack.embedding_norm) return unfit("has more than a table of tokens");
+    if (!ffn.gated) return unfit("has no gated FFN");
+    if (ffn.experts > 0 && mixtures == Mixtures::refused) return unfit("has experts");
+    if (ffn.shared_up) return unfit("has shared experts");
+    if (ffn.router.bias) return unfit("has another kind of router");
+    if (attention.out.bias || ffn.up.bias || ffn.down.bias || stack.head.bias)
+        return unfit("has biases in its output, FFN or head");
+    for (const ProductShape* product : {&attention.out, &ffn.up, &ffn.down}) {
+        if (product->type != attention.qkv.type) return unfit("stores its products in different types");
+    }
+    return ModelShape{.layers = layer.count,
+                      .hidden = stack.hidden,
+                      .query_heads = attention.query_heads,
+                      .kv_heads = attention.kv_heads,
+                      .head_dim = attention.head_dim,
+                      .ffn_width = ffn.down.k,
+                      .experts = ffn.experts,
+                      .experts_chosen = ffn.chosen,
+                      .vocabulary = stack.vocabulary,
+                      .window = attention.window,
+                      .qk_norm = attention.norm != HeadNorm::none,
+                      .bias = attention.qkv.bias,
+                      .weights = attention.qkv.type,
+                      .head = stack.head.type,
+                      .kv = stack.kv};
+}
+
+std::unexpected<Problem> explain(const predict::Scenario& scenario, const Unfit& unfit, std::string_view whom,
+                                 std::string_view what) {
+    if (unfit.unread) return fail(unfit.because);
+    return fail(fmt::format("{}: {} {}, and this one {}", scenario.model_name, whom, what, unfit.because));
+}
+
+}  // namespace
+
+std::int64_t StackShape::layers() const {
+    return std::accumulate(kinds.begin(), kinds.end(), std::int64_t{0},
+                           [](std::int64_t sum, const LayerShape& kind) { return sum + kind.count; });
+}
+
+Result<StackShape> stack_shape(const predict::Scenario& scenario) {
+    auto stack = read_stack(scenario);
+    if (!stack) return explain(scenario, stack.error(), "a whole step needs", "layers of attention and an FFN");
+    return std::move(*stack);
+}
+
+Result<ModelShape> llama_shape(const predict::Scenario& scenario, std::string_view whom, Mixtures mixtures) {
+    const auto stack = read_stack(scenario);
+    const auto shape = stack ? as_llama(*stack, mixtures) : std::unexpected(stack.error());
+    if (!shape) return explain(scenario, shape.error(), whom, "a Llama-like model");
+    return *shape;
+}
+
+}  // namespace roofline::bench

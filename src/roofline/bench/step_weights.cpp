@@ -1,0 +1,163 @@
+#include "roofline/bench/step_weights.hpp"
+
+#include <functional>
+
+#include <fmt/format.h>
+
+namespace roofline::bench {
+namespace {
+
+/// Every product of a layer as it is stored, with how many of it there are.
+void each_product(const LayerShape& layer, const StepWork& work,
+                  const std::function<void(const ProductShape&, std::int64_t)>& visit) {
+    const AttentionShape& attention = layer.attention;
+    for (const ProductShape* shape : {&attention.qkv, &attention.q_down, &attention.q, &attention.kv_down})
+        visit(*shape, 1);
+    if (attention.latent() && !work.expanded) {
+        const DType type = attention.kv_up.type;
+        visit({.n = attention.rank, .k = attention.unturned(), .type = type}, attention.query_heads);
+        visit({.n = attention.value_dim, .k = attention.rank, .type = type}, attention.query_heads);
+    } else {
+        visit(attention.kv_up, 1);
+    }
+    visit(attention.out, 1);
+    const FfnShape& ffn = layer.ffn;
+    const std::int64_t experts = std::max<std::int64_t>(1, ffn.experts);
+    visit(ffn.router, 1);
+    visit(ffn.up, experts);
+    visit(ffn.down, experts);
+    for (const ProductShape* shape : {&ffn.shared_up, &ffn.shared_down, &ffn.shared_gate}) visit(*shape, 1);
+}
+
+}  // namespace
+
+CacheShape cache_shape(const AttentionShape& attention, DType kv, const StepWork& work) {
+    CacheShape cache;
+    cache.widths =
+        attention.latent() ? HeadWidths{attention.entry(), attention.rank, true} : HeadWidths::same(attention.head_dim);
+    cache.layout = best_attention().layout(kv, cache.widths);
+    cache.capacity = kv_room(cache.layout, attention.kept(work.tokens, work.context));
+    const std::int64_t entries = work.batch * attention.kv_heads * cache.capacity;
+    cache.key_bytes = entries * cache.widths.key * bits(kv) / 8;
+    cache.value_bytes = cache.widths.shared ? 0 : entries * cache.widths.value * bits(kv) / 8;
+    return cache;
+}
+
+std::int64_t layer_bytes(const LayerShape& shape, DType kv, const StepWork& work) {
+    const CacheShape cache = cache_shape(shape.attention, kv, work);
+    std::int64_t bytes = cache.key_bytes + cache.value_bytes;
+    each_product(shape, work, [&](const ProductShape& product, std::int64_t count) {
+        if (product) bytes += count * WeightMatrix::bytes(product.n, product.k, product.type);
+    });
+    return bytes;
+}
+
+std::optional<std::string> unfit_products(const StackShape& shape, const StepWork& work) {
+    std::optional<std::string> problem;
+    const auto look = [&](const ProductShape& product, std::int64_t) {
+        if (!product || problem) return;
+        const std::int64_t grain = product.type == DType::int4 ? int4_group : 16;
+        if (best_products().of(product.type) == nullptr)
+            problem = fmt::format("no processor kernel multiplies {} weights", roofline::name(product.type));
+        else if (product.k % grain != 0)
+            problem = fmt::format("a width of the model, {}, is no multiple of {}", product.k, grain);
+    };
+    for (const LayerShape& layer : shape.kinds) each_product(layer, work, look);
+    look(shape.head, 1);
+    return problem;
+}
+
+Result<Linear> WeightMaker::linear(const ProductShape& shape) {
+    Linear made;
+    made.n = shape.n;
+    made.k = shape.k;
+    if (!shape) return made;
+    auto weights = WeightMatrix::random(shape.n, shape.k, shape.type, seed_ += 1ULL << 36U, threads_);
+    if (weights && best_products().in_tiles(shape.type)) weights = weights->in_tiles(best_products().tiles, threads_);
+    if (!weights) return std::unexpected(weights.error());
+    made.weights = std::move(*weights);
+    if (shape.bias) made.bias.assign(static_cast<std::size_t>(shape.n), CpuModel::bias);
+    return made;
+}
+
+Result<Memory> WeightMaker::numbers(std::int64_t count, DType type) {
+    auto memory = Memory::reserve(count * bits(type) / 8);
+    if (!memory) return memory;
+    const std::uint64_t seed = seed_ += 1ULL << 36U;
+    threads_.ranges(count, 1 << 16, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) {
+            const float value = random_value(seed + static_cast<std::uint64_t>(i));
+            if (type == DType::bf16)
+                memory->as<Bf16>()[i] = to_bf16(value);
+            else
+                memory->as<float>()[i] = value;
+        }
+    });
+    return memory;
+}
+
+namespace {
+
+/// One of several things that may each fail to be made.
+template <class T>
+Result<void> take(T& target, Result<T> made) {
+    if (!made) return std::unexpected(made.error());
+    target = std::move(*made);
+    return {};
+}
+
+}  // namespace
+
+Result<void> WeightMaker::attention(LayerWeights& layer, const AttentionShape& shape, const StepWork& work) {
+    struct Wanted {
+        Linear& target;
+        const ProductShape& shape;
+    };
+    const bool absorbed = shape.latent() && !work.expanded;
+    const ProductShape none;
+    for (const Wanted& wanted : {Wanted{layer.qkv, shape.qkv},
+                                 {layer.q_down, shape.q_down},
+                                 {layer.q, shape.q},
+                                 {layer.kv_down, shape.kv_down},
+                                 {layer.kv_up, absorbed ? none : shape.kv_up},
+                                 {layer.out, shape.out}}) {
+        if (auto done = take(wanted.target, linear(wanted.shape)); !done) return done;
+    }
+    if (!absorbed) return {};
+    for (std::int64_t head = 0; head < shape.query_heads; ++head) {
+        const DType type = shape.kv_up.type;
+        auto& into = layer.into_queries.emplace_back();
+        if (auto done = take(into, linear({.n = shape.rank, .k = shape.unturned(), .type = type})); !done) return done;
+        auto& out_of = layer.out_of_results.emplace_back();
+        if (auto done = take(out_of, linear({.n = shape.value_dim, .k = shape.rank, .type = type})); !done) return done;
+    }
+    return {};
+}
+
+Result<void> WeightMaker::ffn(LayerWeights& layer, const FfnShape& shape) {
+    layer.ffns.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, shape.experts)));
+    for (FfnWeights& ffn : layer.ffns) {
+        if (auto done = take(ffn.up, linear(shape.up)); !done) return done;
+        if (auto done = take(ffn.down, linear(shape.down)); !done) return done;
+    }
+    if (auto done = take(layer.router, linear(shape.router)); !done) return done;
+    if (auto done = take(layer.shared.up, linear(shape.shared_up)); !done) return done;
+    if (auto done = take(layer.shared.down, linear(shape.shared_down)); !done) return done;
+    return take(layer.shared_gate, linear(shape.shared_gate));
+}
+
+Result<LayerWeights> WeightMaker::layer(const LayerShape& shape, DType kv, const StepWork& work) {
+    LayerWeights layer;
+    if (auto done = attention(layer, shape.attention, work); !done) return std::unexpected(done.error());
+    if (auto done = ffn(layer, shape.ffn); !done) return std::unexpected(done.error());
+    const CacheShape cache = cache_shape(shape.attention, kv, work);
+    if (auto done = take(layer.keys, numbers(cache.key_bytes * 8 / bits(kv), kv)); !done)
+        return std::unexpected(done.error());
+    if (cache.value_bytes > 0) {
+        if (auto done = take(layer.values, numbers(cache.value_bytes * 8 / bits(kv), kv)); !done)
+            return std::unexpected(done.error());
+    }
+    return layer;
+}
+
+}  // namespace roofline::bench

@@ -1,0 +1,71 @@
+// The weights and caches of the layers that a step runs (step.hpp), random as they are.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "roofline/bench/kernels/attention.hpp"
+#include "roofline/bench/operands.hpp"
+#include "roofline/bench/shape.hpp"
+#include "roofline/bench/step.hpp"
+
+namespace roofline::bench {
+
+struct Linear {
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    WeightMatrix weights;
+    std::vector<float> bias;  // empty: none
+};
+
+struct FfnWeights {
+    Linear up;
+    Linear down;
+};
+
+struct LayerWeights {
+    Linear qkv;
+    Linear q_down, q, kv_down, kv_up;
+    std::vector<Linear> into_queries;    // kv_up, absorbed, by heads: [rank, unturned],
+    std::vector<Linear> out_of_results;  // and [value, rank]
+    Linear out;
+    Linear router;
+    std::vector<FfnWeights> ffns;  // experts, or one
+    FfnWeights shared;
+    Linear shared_gate;
+    Memory keys;  // or latent entries
+    Memory values;
+};
+
+/// How the cache of a kind of layers lies.
+struct CacheShape {
+    HeadWidths widths;
+    KvLayout layout = KvLayout::rows;
+    std::int64_t capacity = 0;  // entries that a head has room for
+    std::int64_t key_bytes = 0;
+    std::int64_t value_bytes = 0;
+};
+CacheShape cache_shape(const AttentionShape& attention, DType kv, const StepWork& work);
+
+/// Widths of products that no kernel of this processor takes are told in a line; none: all are fine.
+std::optional<std::string> unfit_products(const StackShape& shape, const StepWork& work);
+
+/// Makes weights one after the other, no two alike.
+class WeightMaker {
+  public:
+    explicit WeightMaker(Threads& threads) : threads_(threads) {}
+    Result<Linear> linear(const ProductShape& shape);
+    Result<LayerWeights> layer(const LayerShape& shape, DType kv, const StepWork& work);
+    /// Of `count` numbers.
+    Result<Memory> numbers(std::int64_t count, DType type);
+
+  private:
+    Result<void> attention(LayerWeights& layer, const AttentionShape& shape, const StepWork& work);
+    Result<void> ffn(LayerWeights& layer, const FfnShape& shape);
+
+    Threads& threads_;
+    std::uint64_t seed_ = 1ULL << 44U;
+};
+std::int64_t layer_bytes(const LayerShape& shape, DType kv, const StepWork& work);
+
+}  // namespace roofline::bench

@@ -1,0 +1,168 @@
+#include "roofline/bench/shape.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "bench/scenarios.hpp"
+
+namespace roofline::bench {
+namespace {
+
+using testing::scenario;
+
+Result<ModelShape> llama(const predict::Scenario& asked) {
+    return llama_shape(asked, "a whole step on CUDA needs", Mixtures::welcome);
+}
+
+double cells(const ProductShape& product) {
+    return static_cast<double>(product.n) * static_cast<double>(product.k) +
+           (product.bias ? static_cast<double>(product.n) : 0.0);
+}
+
+TEST(LlamaShape, IsFoundForLlamaAndItsRelatives) {
+    const auto shape = llama(scenario("llama-3.1-8b"));
+    ASSERT_TRUE(shape) << shape.error().text;
+    EXPECT_EQ(shape->layers, 32);
+    EXPECT_EQ(shape->ffn_width, 14336);
+    EXPECT_EQ(shape->vocabulary, 128256);
+    EXPECT_FALSE(shape->qk_norm);
+    EXPECT_EQ(shape->experts, 0);
+    const auto normed = llama(scenario("qwen3-8b"));
+    ASSERT_TRUE(normed) << normed.error().text;
+    EXPECT_TRUE(normed->qk_norm);
+    const auto mixtral = llama(scenario("mixtral-8x7b"));
+    ASSERT_TRUE(mixtral) << mixtral.error().text;
+    EXPECT_EQ(mixtral->experts, 8);
+    EXPECT_EQ(mixtral->experts_chosen, 2);
+    EXPECT_EQ(mixtral->ffn_width, 14336);
+    const auto qwen = llama(scenario("qwen3-30b-a3b"));
+    ASSERT_TRUE(qwen) << qwen.error().text;
+    EXPECT_EQ(qwen->experts, 128);
+    EXPECT_EQ(qwen->experts_chosen, 8);
+    EXPECT_EQ(qwen->ffn_width, 768);
+    const auto dense = llama_shape(scenario("mixtral-8x7b"), "random weights need", Mixtures::refused);
+    ASSERT_FALSE(dense);
+    EXPECT_EQ(dense.error().text, "mixtral-8x7b: random weights need a Llama-like model, and this one has experts");
+}
+
+TEST(LlamaShape, OthersAreRefusedInOneLineThatNamesWhatTheyHave) {
+    for (const auto& [model, has] : {std::pair{"llama-4-maverick", "mixes kinds of layers"},
+                                     {"qwen2-57b-a14b", "has shared experts"},
+                                     {"gpt2", "has no rotary embedding"},
+                                     {"olmo-2-7b", "has norms over all heads"},
+                                     {"command-r-35b", "has attention and FFN side by side"},
+                                     {"mamba2-2.7b", "has layers without a KV cache"}}) {
+        const auto shape = llama(scenario(model));
+        ASSERT_FALSE(shape) << model;
+        EXPECT_EQ(shape.error().text,
+                  std::string(model) + ": a whole step on CUDA needs a Llama-like model, and this one " + has);
+    }
+}
+
+TEST(StackShape, HasEveryParameterOfTheModelButNormsAndSinks) {
+    int found = 0;
+    for (const std::string& model : io::builtin_model_names()) {
+        const auto asked = scenario(model, "bf16");
+        const auto stack = stack_shape(asked);
+        if (!stack) continue;
+        ++found;
+        double products = cells(stack->head);
+        for (const LayerShape& layer : stack->kinds) {
+            const AttentionShape& attention = layer.attention;
+            const FfnShape& ffn = layer.ffn;
+            double one = std::max<double>(1.0, static_cast<double>(ffn.experts)) * (cells(ffn.up) + cells(ffn.down));
+            for (const ProductShape* product :
+                 {&attention.qkv, &attention.q_down, &attention.q, &attention.kv_down, &attention.kv_up, &attention.out,
+                  &ffn.router, &ffn.shared_up, &ffn.shared_down, &ffn.shared_gate})
+                one += cells(*product);
+            products += static_cast<double>(layer.count) * one;
+        }
+        double counted = 0.0;
+        for (const model::Operator& op : asked.lowered.operators) {
+            if (op.kind == Kind::norm || op.kind == Kind::gather || op.kind == Kind::attention) continue;
+            counted += op.count * op.parameters;
+            // A head that shares the table reads it all the same.
+            if (op.name == "head" && op.parameters < op.extent.inner * op.extent.cols)
+                counted += op.extent.inner * op.extent.cols;
+        }
+        EXPECT_EQ(products, counted) << model;
+    }
+    EXPECT_GT(found, 110);
+}
+
+TEST(StackShape, OfDeepSeekHasTwoKindsOfLayersAndEntries) {
+    // V2 Lite: 16 heads of 128 + 64 and 128 over entries of 512 + 64; a dense layer of 10,944, then 26 with 6 of 64
+    // experts of 1,408 beside two shared ones.
+    const auto stack = stack_shape(scenario("deepseek-v2-lite"));
+    ASSERT_TRUE(stack) << stack.error().text;
+    ASSERT_EQ(stack->kinds.size(), 2U);
+    EXPECT_EQ(stack->kinds[0].count, 1);
+    EXPECT_EQ(stack->kinds[0].ffn.down.k, 10944);
+    const LayerShape& moe = stack->kinds[1];
+    EXPECT_EQ(moe.count, 26);
+    EXPECT_EQ(moe.attention.query_heads, 16);
+    EXPECT_EQ(moe.attention.rank, 512);
+    EXPECT_EQ(moe.attention.rope_dim, 64);
+    EXPECT_EQ(moe.attention.unturned(), 128);
+    EXPECT_EQ(moe.attention.value_dim, 128);
+    EXPECT_FALSE(moe.attention.q_down);
+    EXPECT_EQ(moe.ffn.experts, 64);
+    EXPECT_EQ(moe.ffn.chosen, 6);
+    EXPECT_EQ(moe.ffn.shared_down.k, 2816);
+    EXPECT_FALSE(moe.ffn.shared_gate);
+    // V3 makes queries of latent rows of 1,536.
+    const auto v3 = stack_shape(scenario("deepseek-v3", "bf16"));
+    ASSERT_TRUE(v3) << v3.error().text;
+    EXPECT_EQ(v3->kinds[0].attention.q_down.n, 1536);
+}
+
+TEST(StackShape, KnowsWhereNormsAre) {
+    const auto gemma = stack_shape(scenario("gemma-3-4b"));
+    ASSERT_TRUE(gemma) << gemma.error().text;
+    ASSERT_EQ(gemma->kinds.size(), 2U);
+    const auto sliding = std::ranges::find_if(gemma->kinds, [](const auto& kind) { return kind.attention.window > 0; });
+    ASSERT_NE(sliding, gemma->kinds.end());
+    EXPECT_EQ(sliding->attention.window, 1024);
+    EXPECT_EQ(sliding->attention.kept(1, 512), 512);
+    EXPECT_EQ(sliding->attention.kept(1, 8192), 1024);
+    EXPECT_EQ(sliding->attention.kept(8192, 8192), 8192);
+    EXPECT_TRUE(sliding->norm_before_attention && sliding->norm_after_attention);
+    EXPECT_EQ(sliding->attention.norm, HeadNorm::each_head);
+    const auto olmo = stack_shape(scenario("olmo-2-7b"));
+    ASSERT_TRUE(olmo) << olmo.error().text;
+    EXPECT_FALSE(olmo->kinds[0].norm_before_attention || olmo->kinds[0].norm_before_ffn);
+    EXPECT_EQ(olmo->kinds[0].attention.norm, HeadNorm::whole_width);
+    const auto command = stack_shape(scenario("command-r-35b"));
+    ASSERT_TRUE(command) << command.error().text;
+    EXPECT_TRUE(command->kinds[0].parallel && command->layer_norms);
+    EXPECT_FALSE(command->kinds[0].norm_before_ffn);
+    const auto gpt2 = stack_shape(scenario("gpt2"));
+    ASSERT_TRUE(gpt2) << gpt2.error().text;
+    EXPECT_EQ(gpt2->positions, 1024);
+    EXPECT_TRUE(gpt2->kinds[0].ffn.up.bias && !gpt2->kinds[0].ffn.gated && !gpt2->kinds[0].attention.rotary);
+}
+
+TEST(StackShape, OfWhatAStepDoesNotDoIsRefusedInOneLine) {
+    for (const auto& [model, why] :
+         {std::pair{"gemma-4-26b-a4b", "has more than a matrix and a bias in layers[sliding].ffn.router"},
+          {"mamba2-2.7b", "has layers without a KV cache"},
+          {"deepseek-v3.2", "has layers[dense].attention.index_key"}}) {
+        const auto stack = stack_shape(scenario(model, "bf16"));
+        ASSERT_FALSE(stack) << model;
+        EXPECT_EQ(stack.error().text,
+                  std::string(model) + ": a whole step needs layers of attention and an FFN, and this one " + why);
+    }
+    const auto unread = stack_shape(scenario("deepseek-v3"));
+    ASSERT_FALSE(unread);
+    EXPECT_TRUE(unread.error().text.ends_with("asks for the nearest that one does")) << unread.error().text;
+    // An operator that nobody knows makes it another model.
+    auto asked = scenario("mixtral-8x7b");
+    ASSERT_TRUE(stack_shape(asked));
+    asked.lowered.operators.push_back(asked.lowered.operators.front());
+    asked.lowered.operators.back().name = "layers.ffn.unheard_of";
+    EXPECT_FALSE(stack_shape(asked));
+}
+
+}  // namespace
+}  // namespace roofline::bench
