@@ -561,6 +561,39 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
     tasks.back().kv_heads = 1;
     tasks.back().value_dim = 32;
     tasks.back().latent = true;
+    // States of heads that share keys, and that do not; a convolution of one token and of several, of fewer than its
+    // taps; norms of a row and of each head, with a gate.
+    for (const TaskKind kind : {TaskKind::state_space, TaskKind::delta_rule}) {
+        for (const std::int64_t groups : {2, 6}) {
+            Task task = attention(3, 1, 1, DType::fp32);
+            task.name = std::string(name(kind));
+            task.kind = kind;
+            task.rows = 3;
+            task.kv_heads = groups;
+            task.head_dim = 40;
+            task.value_dim = 24;
+            task.width = 6 * 24;
+            tasks.push_back(task);
+        }
+    }
+    for (const std::int64_t tokens : {1, 2, 9}) {
+        Task task = attention(2, tokens, tokens, DType::bf16);
+        task.name = "convolution";
+        task.kind = TaskKind::convolution;
+        task.rows = 2 * tokens;
+        task.width = 600;
+        task.taps = 4;
+        tasks.push_back(task);
+    }
+    for (const std::int64_t run : {96, 32}) {
+        Task task = attention(3, 1, 1, DType::bf16);
+        task.name = "gated_norm";
+        task.kind = TaskKind::gated_norm;
+        task.rows = 3;
+        task.width = 96;
+        task.run = run;
+        tasks.push_back(task);
+    }
     Pace pace;
     pace.rotate_past = 1 << 16;
     pace.budget.seconds = 1e-4;

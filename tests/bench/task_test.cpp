@@ -112,8 +112,15 @@ double elements_of_a_token(const Task& task, double tokens) {
         case TaskKind::layer_norm:
         case TaskKind::plain_activation:
             return 2.0 * all;
+        case TaskKind::convolution:
+            return 2.0 * all;
+        case TaskKind::state_space:  // values in and out, keys, queries, and a step
+            return 2.0 * all + 2.0 * heads(task.kv_heads) + static_cast<double>(task.query_heads);
+        case TaskKind::delta_rule:  // and a share
+            return 2.0 * all + 2.0 * heads(task.kv_heads) + 2.0 * static_cast<double>(task.query_heads);
         case TaskKind::add:
         case TaskKind::activation:
+        case TaskKind::gated_norm:
             return 3.0 * all;
         case TaskKind::add_two:
             return 4.0 * all;
@@ -200,6 +207,26 @@ TEST(Tasks, OfLayersThatDifferAreEachTheirOwn) {
     EXPECT_EQ(find(plain, "positions")->kind, TaskKind::embedding);
 }
 
+TEST(Tasks, OfLayersWithAStateUpdateIt) {
+    // Mamba-2 2.7B: 80 heads of 64 with states of 128, one group, a convolution of 4 taps over 5,120 + 2 x 128.
+    const auto mamba = scenario("mamba2-2.7b", nullptr, 4.0);
+    const auto decode = plan_tasks(mamba, predict::predict(mamba).stages[1]);
+    EXPECT_EQ(describe(*find(decode, "layers.attention.core_recurrent")), "4 x 80 states of 128 x 64");
+    EXPECT_EQ(find(decode, "layers.attention.core_recurrent")->kv_heads, 1);
+    EXPECT_EQ(find(decode, "layers.attention.core_recurrent")->kind, TaskKind::state_space);
+    EXPECT_EQ(describe(*find(decode, "layers.attention.convolution")), "4 x 5376, 4 taps");
+    EXPECT_EQ(find(decode, "layers.attention.gated_norm")->run, 5120);
+    // Qwen3-Next: 32 states of 128 x 128, 16 heads of keys; norms of each head.
+    const auto qwen = scenario("qwen3-next-80b-a3b");
+    const auto linear = plan_tasks(qwen, predict::predict(qwen).stages[1]);
+    const Task* delta = find(linear, "layers[linear].attention.core_recurrent");
+    ASSERT_NE(delta, nullptr);
+    EXPECT_EQ(delta->kind, TaskKind::delta_rule);
+    EXPECT_EQ(describe(*delta), "1 x 32 states of 128 x 128");
+    EXPECT_EQ(delta->kv_heads, 16);
+    EXPECT_EQ(find(linear, "layers[linear].attention.gated_norm")->run, 128);
+}
+
 TEST(Tasks, OfALongPromptSeeItsWindow) {
     // Gemma 3: 1,024 positions in five layers of six.
     const auto asked = scenario("gemma-3-4b", nullptr, 1.0, 3000.0);
@@ -233,7 +260,7 @@ TEST(Tasks, ThatOurKernelsDoOtherwiseAreRefused) {
               "no kernel reads fp8_block weights; --dtype int8, on CUDA fp8 too, asks for the nearest that one does");
     EXPECT_EQ(refused("kimi-k2.5", "layers[moe].ffn.experts.down"),
               "no kernel reads int4 of 4.5 bits, scales included; --dtype int4 asks for groups of 128");
-    EXPECT_EQ(refused("mamba2-2.7b", "layers.attention.gated_norm"), "no kernel for norms with a gate");
+    EXPECT_EQ(refused("mamba-2.8b", "layers.attention.core"), "no kernel for this kind of state");
     EXPECT_EQ(refused("deepseek-v4-flash-fp8", "layers[pool4].ffn.residual"), "no kernel for several residual streams");
     EXPECT_EQ(refused("gemma-3-4b", "layers[sliding].attention.core"), "");
 }

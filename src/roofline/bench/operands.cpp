@@ -368,6 +368,10 @@ HeadWidths head_widths(const Task& task) {
     return {task.head_dim, value_width(task), task.latent};
 }
 
+StateShape state_shape(const Task& task) {
+    return {task.batch, task.query_heads, task.kv_heads, task.head_dim, task.value_dim};
+}
+
 namespace {
 
 /// How many numbers go in and come out, weights and cache aside.
@@ -391,8 +395,13 @@ Numbers numbers_of(const Task& task) {
         case TaskKind::rotary:
         case TaskKind::kv_write:
             return {heads, heads};
+        case TaskKind::state_space:
+            return {task.batch * state_space_width(state_shape(task)), values};
+        case TaskKind::delta_rule:
+            return {task.batch * delta_width(state_shape(task)), values};
         case TaskKind::activation:
         case TaskKind::add_two:
+        case TaskKind::gated_norm:
             return {2 * values, values};
         case TaskKind::sampling:
             return {values, task.rows};
@@ -405,6 +414,11 @@ Numbers numbers_of(const Task& task) {
         default:
             return {values, values};
     }
+}
+
+std::int64_t gains_of(const Task& task) {
+    if (task.sinks || keeps_state(task)) return task.query_heads;
+    return task.kind == TaskKind::convolution ? task.taps * task.width : task.width;
 }
 
 struct MatrixShape {
@@ -435,10 +449,13 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
         keys = entries * task.head_dim * bits(task.kv) / 8;
         if (!task.latent) values = entries * value_width(task) * bits(task.kv) / 8;
     }
-    if (task.kind == TaskKind::attention) one = keys + values;
+    if (keeps_state(task)) keys = task.batch * task.query_heads * task.head_dim * task.value_dim * 4;
+    if (task.kind == TaskKind::convolution) keys = task.batch * (task.taps - 1) * task.width * 4;
+    if (task.kind == TaskKind::attention || keeps_state(task)) one = keys + values;
     // In fp32; x of a product again, narrowed and packed.
-    const std::int64_t around = 4 * (numbers.in * (matrices.empty() ? 1 : 2) + numbers.out) +
-                                (task.kind == TaskKind::kv_write ? keys + values : 0);
+    const std::int64_t around =
+        4 * (numbers.in * (matrices.empty() ? 1 : 2) + numbers.out) +
+        (task.kind == TaskKind::kv_write || task.kind == TaskKind::convolution ? keys + values : 0);
     const std::int64_t free = free_memory();
     const std::int64_t room = std::max<std::int64_t>(0, free - around);
     std::int64_t copies = one > 0 ? std::clamp<std::int64_t>((rotate_past + one - 1) / one, 1, 512) : 1;
@@ -462,7 +479,7 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
                 if (bytes == 0) return {};
                 auto memory = Memory::reserve(bytes);
                 if (!memory) return std::unexpected(memory.error());
-                fill(*memory, task.kv, own, threads);
+                fill(*memory, task.kind == TaskKind::convolution ? DType::fp32 : task.kv, own, threads);
                 side.push_back(std::move(*memory));
                 return {};
             };
@@ -498,8 +515,12 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
         }
     }
     operands.x = random_floats(numbers.in, 1U << 20U);
-    operands.gain = random_floats(task.sinks ? task.query_heads : task.width, 5U << 20U);
-    if (task.kind == TaskKind::layer_norm) operands.bias = random_floats(task.width, 7U << 20U);
+    operands.gain = random_floats(gains_of(task), 5U << 20U);
+    if (keeps_state(task)) {
+        for (float& rate : operands.gain) rate *= rate;  // states decay
+    }
+    if (task.kind == TaskKind::layer_norm || task.kind == TaskKind::convolution || keeps_state(task))
+        operands.bias = random_floats(task.width, 7U << 20U);
     operands.y.resize(size(numbers.out));
     operands.poison();
     return operands;

@@ -9,6 +9,7 @@
 
 #include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/kernels/products.hpp"
+#include "roofline/bench/kernels/state_space.hpp"
 #include "roofline/bench/task.hpp"
 #include "roofline/bench/threads.hpp"
 #include "roofline/core/problem.hpp"
@@ -92,12 +93,12 @@ struct Sample {
 struct Operands {
     Task task;
     std::vector<WeightMatrix> weights;  // products: matrices_of(task) for each copy
-    std::vector<Memory> keys;           // attention, kv_write; latent entries
+    std::vector<Memory> keys;           // attention, kv_write; latent entries; states
     std::vector<Memory> values;         // none where entries are latent
     std::vector<Memory> tables;         // embedding
     std::vector<float> x;               // fp32 input
-    std::vector<float> gain;            // of a norm; sinks of attention
-    std::vector<float> bias;            // of a layer norm
+    std::vector<float> gain;            // of a norm; sinks of attention; taps of a convolution; how fast states decay
+    std::vector<float> bias;            // of a layer norm or a convolution; what passes a state by
     std::vector<std::int32_t> tokens;
     std::vector<std::int64_t> places;  // expert_sum, [row][chosen]: where a row's results lie in x
     std::vector<float> shares;         // and the weight of each; those of a row add up to 1
@@ -111,6 +112,7 @@ struct Operands {
 };
 
 HeadWidths head_widths(const Task& task);
+StateShape state_shape(const Task& task);
 
 /// `rotate_past`: bytes that the copies together must reach. Fails where memory is short.
 Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threads& threads);

@@ -27,6 +27,49 @@ std::vector<std::int64_t> spread(std::int64_t count, std::int64_t most) {
     return places;
 }
 
+/// What comes out of a state, value i of a head, as state_space.hpp has it.
+double after_space(const Operands& operands, std::int64_t sequence, std::int64_t head, std::int64_t i) {
+    const StateShape shape = state_shape(operands.task);
+    const float* row = operands.x.data() + sequence * state_space_width(shape);
+    const std::int64_t group = head * shape.groups / shape.heads;
+    const double value = row[head * shape.value_dim + i];
+    const double step = std::log1p(std::exp(double{row[shape.values() + 2 * shape.keys() + head]}));
+    const double decay = std::exp(-step * double{operands.gain[size(head)]});
+    const float* state =
+        operands.keys[0].as<float>() + ((sequence * shape.heads + head) * shape.value_dim + i) * shape.key_dim;
+    double y = double{operands.bias[size(head)]} * value;
+    for (std::int64_t k = 0; k < shape.key_dim; ++k) {
+        const double key = row[shape.values() + group * shape.key_dim + k];
+        const double query = row[shape.values() + shape.keys() + group * shape.key_dim + k];
+        y += (decay * double{state[k]} + step * value * key) * query;
+    }
+    return y;
+}
+double after_delta(const Operands& operands, std::int64_t sequence, std::int64_t head, std::int64_t i) {
+    const StateShape shape = state_shape(operands.task);
+    const float* row = operands.x.data() + sequence * delta_width(shape);
+    const std::int64_t group = head * shape.groups / shape.heads;
+    const auto unit = [&](const float* from) {
+        std::vector<double> numbers(from, from + shape.key_dim);
+        const double square = std::inner_product(numbers.begin(), numbers.end(), numbers.begin(), 0.0);
+        for (double& number : numbers) number /= std::sqrt(square + 1e-6);
+        return numbers;
+    };
+    const std::vector<double> query = unit(row + group * shape.key_dim);
+    const std::vector<double> key = unit(row + shape.keys() + group * shape.key_dim);
+    const float* steps = row + 2 * shape.keys() + shape.values();
+    const double decay = std::exp(-std::log1p(std::exp(double{steps[head]})) * double{operands.gain[size(head)]});
+    const double share = 1.0 / (1.0 + std::exp(-double{steps[shape.heads + head]}));
+    const float* state = operands.keys[0].as<float>() + (sequence * shape.heads + head) * shape.state() + i;
+    double seen = 0.0;
+    for (std::int64_t k = 0; k < shape.key_dim; ++k) seen += key[size(k)] * decay * double{state[k * shape.value_dim]};
+    const double difference = share * (double{row[2 * shape.keys() + head * shape.value_dim + i]} - seen);
+    double y = 0.0;
+    for (std::int64_t k = 0; k < shape.key_dim; ++k)
+        y += query[size(k)] * (decay * double{state[k * shape.value_dim]} + key[size(k)] * difference);
+    return y;
+}
+
 }  // namespace
 
 std::vector<Sample> reference(const Operands& operands) {
@@ -127,6 +170,53 @@ std::vector<Sample> reference(const Operands& operands) {
                 for (const std::int64_t i : spread(task.width, 64)) {
                     samples.push_back({row * task.width + i, (double{own[i]} - mean) * scale * operands.gain[size(i)] +
                                                                  double{operands.bias[size(i)]}});
+                }
+            }
+            break;
+        case TaskKind::gated_norm:
+            for (const std::int64_t row : spread(task.rows, 3)) {
+                const float* own = x + row * 2 * task.width;
+                for (const std::int64_t i : spread(task.width, 32)) {
+                    const auto gated = [&](std::int64_t at) {
+                        const double gate = own[task.width + at];
+                        return double{own[at]} * gate / (1.0 + std::exp(-gate));
+                    };
+                    const bool whole = task.run == task.width;
+                    double square = 0.0;
+                    for (std::int64_t j = i / task.run * task.run; j < (i / task.run + 1) * task.run; ++j)
+                        square += std::pow(whole ? gated(j) : double{own[j]}, 2.0);
+                    const double scale = 1.0 / std::sqrt(square / static_cast<double>(task.run) + 1e-5);
+                    samples.push_back(
+                        {row * task.width + i, gated(i) * scale * double{operands.gain[size(i % task.run)]}});
+                }
+            }
+            break;
+        case TaskKind::convolution:
+            for (const std::int64_t row : spread(task.rows, 5)) {
+                const std::int64_t token = row % task.tokens;
+                const std::int64_t before = task.taps - 1;
+                const float* past = operands.keys[0].as<float>() + row / task.tokens * before * task.width;
+                for (const std::int64_t i : spread(task.width, 32)) {
+                    double sum = operands.bias[size(i)];
+                    for (std::int64_t tap = 0; tap < task.taps; ++tap) {
+                        const std::int64_t at = token - before + tap;
+                        const double input =
+                            at < 0 ? past[(before + at) * task.width + i] : x[(row - token + at) * task.width + i];
+                        sum += double{operands.gain[size(tap * task.width + i)]} * input;
+                    }
+                    samples.push_back({row * task.width + i, sum / (1.0 + std::exp(-sum))});
+                }
+            }
+            break;
+        case TaskKind::state_space:
+        case TaskKind::delta_rule:
+            for (const std::int64_t sequence : spread(task.batch, 3)) {
+                for (const std::int64_t head : spread(task.query_heads, 3)) {
+                    for (const std::int64_t i : spread(task.value_dim, 16)) {
+                        const double y = task.kind == TaskKind::state_space ? after_space(operands, sequence, head, i)
+                                                                            : after_delta(operands, sequence, head, i);
+                        samples.push_back({(sequence * task.query_heads + head) * task.value_dim + i, y});
+                    }
                 }
             }
             break;

@@ -189,8 +189,8 @@ bool same_work(const Task& a, const Task& b) {
            a.experts == b.experts && a.weights == b.weights && a.activations == b.activations && a.batch == b.batch &&
            a.tokens == b.tokens && a.context == b.context && a.window == b.window && a.query_heads == b.query_heads &&
            a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && a.value_dim == b.value_dim && a.latent == b.latent &&
-           a.sinks == b.sinks && (!touches_cache || a.kv == b.kv) && a.rows == b.rows && a.width == b.width &&
-           a.chosen == b.chosen;
+           a.sinks == b.sinks && a.run == b.run && a.taps == b.taps && (!touches_cache || a.kv == b.kv) &&
+           a.rows == b.rows && a.width == b.width && a.chosen == b.chosen;
 }
 
 std::string describe(const Task& task) {
@@ -214,6 +214,12 @@ std::string describe(const Task& task) {
         case TaskKind::kv_write:
             if (task.query_heads == 0) return fmt::format("{} x {}", task.rows, task.head_dim);
             return fmt::format("{} x {}/{} heads of {}", task.rows, task.query_heads, task.kv_heads, task.head_dim);
+        case TaskKind::convolution:
+            return fmt::format("{} x {}, {} taps", task.rows, task.width, task.taps);
+        case TaskKind::state_space:
+        case TaskKind::delta_rule:
+            return fmt::format("{} x {} states of {} x {}", task.batch, task.query_heads, task.head_dim,
+                               task.value_dim);
         case TaskKind::choice:
             return fmt::format("{} x {} of {}", task.rows, task.chosen, task.width);
         case TaskKind::expert_sum:
@@ -235,6 +241,14 @@ std::string_view name(TaskKind kind) {
             return "norm";
         case TaskKind::layer_norm:
             return "layer_norm";
+        case TaskKind::gated_norm:
+            return "gated_norm";
+        case TaskKind::convolution:
+            return "convolution";
+        case TaskKind::state_space:
+            return "state_space";
+        case TaskKind::delta_rule:
+            return "delta_rule";
         case TaskKind::add:
             return "add";
         case TaskKind::add_two:
@@ -262,7 +276,14 @@ std::string_view name(TaskKind kind) {
 namespace {
 
 Planned plan_norm(const Operator& op, const Operator* core, Task task) {
-    if (op.extent.read != op.extent.written) return refuse("no kernel for norms with a gate");
+    if (op.extent.read != op.extent.written) {
+        task.kind = TaskKind::gated_norm;
+        task.width = whole(op.extent.written);
+        task.run = whole(op.parameters);
+        if (op.extent.read != 2.0 * op.extent.written || task.run < 1 || task.width % task.run != 0)
+            return refuse("no kernel for norms with such a gate");
+        return {task, ""};
+    }
     task.kind = takes_off_the_mean(op) ? TaskKind::layer_norm : TaskKind::norm;
     task.width = whole(op.extent.written);
     const bool each_head = last_part(op.name) == "qk_norm" && op.parameters < op.extent.written;
@@ -272,6 +293,33 @@ Planned plan_norm(const Operator& op, const Operator* core, Task task) {
         task.rows *= task.width / head_dim;
         task.width = head_dim;
     }
+    return {task, ""};
+}
+
+/// A state that every sequence has, and one new token for each; the convolution before it knows what goes in.
+Planned plan_scan(const Operator& op, const Operator* convolution, Task task) {
+    if (last_part(op.name) == "core_chunked") return refuse("no kernel for prompts of layers with a state");
+    const auto& extent = op.extent;
+    const double elements = extent.heads * extent.key_dim * extent.value_dim;
+    const double tokens = static_cast<double>(task.rows);
+    const double values = extent.heads * extent.value_dim;
+    if (convolution == nullptr || task.tokens != 1) return refuse("no kernel for this kind of state");
+    task.query_heads = whole(extent.heads);
+    task.head_dim = whole(extent.key_dim);
+    task.value_dim = whole(extent.value_dim);
+    task.kv_heads = whole((convolution->extent.written - values) / 2.0 / extent.key_dim);
+    task.width = whole(values);
+    if (task.flops == tokens * (5.0 * elements + 2.0 * values)) {
+        task.kind = TaskKind::state_space;
+    } else if (task.flops == tokens * 7.0 * elements) {
+        task.kind = TaskKind::delta_rule;
+    } else {
+        return refuse("no kernel for this kind of state");
+    }
+    if (task.kv_heads < 1 || task.query_heads % task.kv_heads != 0) return refuse("no kernel for this kind of state");
+    task.kv = DType::fp32;
+    if (task.rotated != 2.0 * 4.0 * elements * static_cast<double>(task.batch))
+        return refuse("no kernel for states other than in fp32");
     return {task, ""};
 }
 
@@ -328,6 +376,13 @@ Planned plan_elementwise(const Operator& op, const Operator* core, const Operato
         task.chosen = chosen;
         return {task, ""};
     }
+    if (last == "convolution") {
+        task.kind = TaskKind::convolution;
+        task.width = written;
+        task.taps = whole(op.flops.terms[0].factor / (2.0 * op.extent.written));
+        if (read != written || task.taps < 2) return refuse("no kernel for this convolution");
+        return {task, ""};
+    }
     if (last == "sampling") {
         task.kind = TaskKind::sampling;
         task.rows = task.batch;
@@ -375,6 +430,8 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
             planned.push_back(plan_product(op, record, weight_bytes, task));
         } else if (record.kind == Kind::attention) {
             planned.push_back(plan_attention(op, stage, task));
+        } else if (record.kind == Kind::scan) {
+            planned.push_back(plan_scan(op, beside(lowered, op, "convolution"), task));
         } else if (record.kind == Kind::norm) {
             planned.push_back(plan_norm(op, core, task));
         } else if (record.kind == Kind::gather) {  // of tokens, or of positions

@@ -17,8 +17,12 @@ enum class TaskKind {
     product,
     absorption,  // products of each head: into queries before latent attention, and out of its results
     attention,
-    norm,        // by the root mean square
-    layer_norm,  // by mean and deviation, with a bias
+    norm,         // by the root mean square
+    layer_norm,   // by mean and deviation, with a bias
+    gated_norm,   // by the root mean square, and a gate
+    convolution,  // over the last tokens
+    state_space,  // a state and one token: Mamba-2
+    delta_rule,   // the same, of a gated delta net
     add,
     add_two,           // of attention and FFN, where they read the same input
     activation,        // of a gate, times what it gates
@@ -61,6 +65,8 @@ struct Task {
     std::int64_t rows = 0;
     std::int64_t width = 0;   // choice: experts there are
     std::int64_t chosen = 0;  // choice, expert_sum: experts of a row
+    std::int64_t run = 0;     // gated_norm: values that are normed together
+    std::int64_t taps = 0;    // convolution: tokens it looks at
 
     // Of one call, as `predict` counts them.
     double count = 1.0;
@@ -91,6 +97,12 @@ inline bool has_even_heads(const Task& task) {
 /// where entries are latent, of queries and the entry.
 inline std::int64_t fused_heads(const Task& task) {
     return task.query_heads + (task.latent ? 1 : 2) * task.kv_heads;
+}
+
+/// Where a state is kept for each sequence, of which there are `query_heads` of head_dim x value_dim, `kv_heads` groups
+/// of them with keys of their own.
+inline bool keeps_state(const Task& task) {
+    return task.kind == TaskKind::state_space || task.kind == TaskKind::delta_rule;
 }
 
 /// The same kernel on the same sizes, whatever it is called.

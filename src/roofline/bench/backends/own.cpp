@@ -8,6 +8,7 @@
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/routing.hpp"
 #include "roofline/bench/kernels/rowwise.hpp"
+#include "roofline/bench/kernels/state_space.hpp"
 
 namespace roofline::bench {
 namespace {
@@ -40,6 +41,16 @@ class OwnKernel final : public Kernel {
                 if (!laid) return std::unexpected(laid.error());
                 weights_.push_back(std::move(*laid));
             }
+        }
+        if (keeps_state(task) || task.kind == TaskKind::convolution) {
+            // What is written over; the states at hand stay as they are, for whoever checks.
+            for (const Memory& state : operands_.keys) {
+                auto own = Memory::reserve(state.bytes());
+                if (!own) return std::unexpected(own.error());
+                std::copy_n(state.data(), state.bytes(), own->data());
+                keys_.push_back(std::move(*own));
+            }
+            return {};
         }
         layout_ = best_attention().layout(task.kv, head_widths(task));
         room_ = kv_room(layout_, task.context);
@@ -109,6 +120,20 @@ class OwnKernel final : public Kernel {
                 break;
             case TaskKind::layer_norm:
                 layer_norm(x, operands_.gain.data(), operands_.bias.data(), y, task.rows, task.width, threads_);
+                break;
+            case TaskKind::gated_norm:
+                gated_norm(x, operands_.gain.data(), y, task.rows, task.width, task.run, threads_);
+                break;
+            case TaskKind::convolution:
+                convolve(x, operands_.gain.data(), operands_.bias.data(), keys(copy).as<float>(), y,
+                         {task.batch, task.tokens, task.width, task.taps}, threads_);
+                break;
+            case TaskKind::state_space:
+                state_space_step(x, operands_.gain.data(), operands_.bias.data(), keys(copy).as<float>(), y,
+                                 state_shape(task), threads_);
+                break;
+            case TaskKind::delta_rule:
+                delta_step(x, operands_.gain.data(), keys(copy).as<float>(), y, state_shape(task), threads_);
                 break;
             case TaskKind::add:
                 add(y, x, task.rows, task.width, threads_);
@@ -209,7 +234,7 @@ class OwnKernel final : public Kernel {
     KvLayout layout_ = KvLayout::rows;
     std::int64_t room_ = 0;
     std::vector<WeightMatrix> weights_;  // in tiles; none where the kernels take rows
-    std::vector<Memory> keys_;           // likewise
+    std::vector<Memory> keys_;           // likewise; states
     std::vector<Memory> values_;
     QkvRows rows_;
     std::vector<float> turns_;

@@ -167,15 +167,19 @@ void add_two(float* stream, const float* x, const float* z, std::int64_t rows, s
     });
 }
 
+void silu_product(const float* gate, const float* up, float* y, std::int64_t run) {
+    static const auto best = best_of<silu_run, const float*, const float*, float*, std::int64_t>();
+    best(gate, up, y, run);
+}
+
 void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads) {
-    static const auto multiply_run = best_of<silu_run, const float*, const float*, float*, std::int64_t>();
     constexpr std::int64_t strip = 1024;
     const std::int64_t strips = (width + strip - 1) / strip;
     threads.ranges(rows * strips, 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t item = first; item < last; ++item) {
             const std::int64_t begin = item % strips * strip;
             const float* gate = x + item / strips * 2 * width + begin;
-            multiply_run(gate, gate + width, y + item / strips * width + begin, std::min(strip, width - begin));
+            silu_product(gate, gate + width, y + item / strips * width + begin, std::min(strip, width - begin));
         }
     });
 }

@@ -21,6 +21,9 @@ void add_two(float* stream, const float* x, const float* z, std::int64_t rows, s
 /// y = silu(gate) * up, with gate and up beside each other in a row of x.
 void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
 
+/// The same for one run, by whoever calls.
+void silu_product(const float* gate, const float* up, float* y, std::int64_t run);
+
 /// y = gelu(x), by its approximation x / (1 + e^-2u), u = sqrt(2 / pi) (x + 0.044715 x^3).
 void gelu(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
 
