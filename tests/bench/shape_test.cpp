@@ -52,7 +52,7 @@ TEST(LlamaShape, OthersAreRefusedInOneLineThatNamesWhatTheyHave) {
                                      {"gpt2", "has no rotary embedding"},
                                      {"olmo-2-7b", "has norms over all heads"},
                                      {"command-r-35b", "has attention and FFN side by side"},
-                                     {"mamba2-2.7b", "has layers without a KV cache"}}) {
+                                     {"mamba2-2.7b", "has layers with a state"}}) {
         const auto shape = llama(scenario(model));
         ASSERT_FALSE(shape) << model;
         EXPECT_EQ(shape.error().text,
@@ -60,7 +60,7 @@ TEST(LlamaShape, OthersAreRefusedInOneLineThatNamesWhatTheyHave) {
     }
 }
 
-TEST(StackShape, HasEveryParameterOfTheModelButNormsAndSinks) {
+TEST(StackShape, HasEveryParameterOfTheModelsProducts) {
     int found = 0;
     for (const std::string& model : io::builtin_model_names()) {
         const auto asked = scenario(model, "bf16");
@@ -74,13 +74,14 @@ TEST(StackShape, HasEveryParameterOfTheModelButNormsAndSinks) {
             double one = std::max<double>(1.0, static_cast<double>(ffn.experts)) * (cells(ffn.up) + cells(ffn.down));
             for (const ProductShape* product :
                  {&attention.qkv, &attention.q_down, &attention.q, &attention.kv_down, &attention.kv_up, &attention.out,
-                  &ffn.router, &ffn.shared_up, &ffn.shared_down, &ffn.shared_gate})
+                  &ffn.router, &ffn.shared_up, &ffn.shared_down, &ffn.shared_gate, &layer.state.in, &layer.state.out})
                 one += cells(*product);
             products += static_cast<double>(layer.count) * one;
         }
         double counted = 0.0;
         for (const model::Operator& op : asked.lowered.operators) {
             if (op.kind == Kind::norm || op.kind == Kind::gather || op.kind == Kind::attention) continue;
+            if (op.name.ends_with(".convolution")) continue;  // taps, and what belongs to states
             counted += op.count * op.parameters;
             // A head that shares the table reads it all the same.
             if (op.name == "head" && op.parameters < op.extent.inner * op.extent.cols)
@@ -143,15 +144,43 @@ TEST(StackShape, KnowsWhereNormsAre) {
     EXPECT_TRUE(gpt2->kinds[0].ffn.up.bias && !gpt2->kinds[0].ffn.gated && !gpt2->kinds[0].attention.rotary);
 }
 
+TEST(StackShape, OfLayersWithAStateMayBeOfOneBlock) {
+    // Mamba-2 2.7B: 64 layers of 80 heads of 64 with states of 128, nothing else in them.
+    const auto mamba = stack_shape(scenario("mamba2-2.7b"));
+    ASSERT_TRUE(mamba) << mamba.error().text;
+    ASSERT_EQ(mamba->kinds.size(), 1U);
+    const LayerShape& layer = mamba->kinds[0];
+    EXPECT_EQ(layer.count, 64);
+    EXPECT_EQ(layer.state.heads, 80);
+    EXPECT_EQ(layer.state.groups, 1);
+    EXPECT_EQ(layer.state.channels(), 5120 + 2 * 128);
+    EXPECT_EQ(layer.state.taps, 4);
+    EXPECT_EQ(layer.attention.query_heads, 0);
+    EXPECT_FALSE(layer.ffn.up);
+    // Nemotron 3 Nano: states, attention and experts in layers of their own.
+    const auto nano = stack_shape(scenario("nemotron-3-nano-30b-a3b"));
+    ASSERT_TRUE(nano) << nano.error().text;
+    ASSERT_EQ(nano->kinds.size(), 3U);
+    for (const LayerShape& kind : nano->kinds) {
+        EXPECT_EQ((kind.state.heads > 0) + (kind.attention.query_heads > 0) + (kind.ffn.up.n > 0), 1) << kind.name;
+        EXPECT_GT(kind.count, 0) << kind.name;
+    }
+    // Bamba: an FFN in each.
+    const auto bamba = stack_shape(scenario("bamba-9b"));
+    ASSERT_TRUE(bamba) << bamba.error().text;
+    for (const LayerShape& kind : bamba->kinds) EXPECT_GT(kind.ffn.up.n, 0) << kind.name;
+}
+
 TEST(StackShape, OfWhatAStepDoesNotDoIsRefusedInOneLine) {
     for (const auto& [model, why] :
          {std::pair{"gemma-4-26b-a4b", "has more than a matrix and a bias in layers[sliding].ffn.router"},
-          {"mamba2-2.7b", "has layers without a KV cache"},
+          {"mamba-2.8b", "has another kind of state"},
           {"deepseek-v3.2", "has layers[dense].attention.index_key"}}) {
         const auto stack = stack_shape(scenario(model, "bf16"));
         ASSERT_FALSE(stack) << model;
-        EXPECT_EQ(stack.error().text,
-                  std::string(model) + ": a whole step needs layers of attention and an FFN, and this one " + why);
+        EXPECT_EQ(
+            stack.error().text,
+            std::string(model) + ": a whole step needs layers of attention or states and an FFN, and this one " + why);
     }
     const auto unread = stack_shape(scenario("deepseek-v3"));
     ASSERT_FALSE(unread);

@@ -71,10 +71,10 @@ class Plain {
   public:
     Plain(const CpuModel& model, const StackShape& shape) : model_(model), shape_(shape) {}
 
-    /// Logits of the last token.
-    Row prefill(std::int64_t tokens) {
+    /// Logits of the last token; of one that comes again and again, where `same`.
+    Row prefill(std::int64_t tokens, bool same = false) {
         for (std::int64_t t = 0; t < tokens; ++t) {
-            const auto token = static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(t)) % 300U);
+            const auto token = static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(same ? 0 : t)) % 300U);
             Row row;
             for (std::int64_t i = 0; i < shape_.hidden; ++i) {
                 row.push_back(model_.embedding(token, i));
@@ -245,7 +245,61 @@ class Plain {
         for (std::size_t i = 0; i < to.size(); ++i) to[i] += times * what[i];
     }
 
+    /// Mamba-2, token by token from nothing; every rate is 1.
+    Rows state_space(const StateMixerShape& shape, const Rows& seen) const {
+        const std::int64_t channels = shape.channels();
+        const std::int64_t values = shape.values();
+        Rows inputs;
+        Rows states(static_cast<std::size_t>(values), Row(static_cast<std::size_t>(shape.key_dim)));
+        Rows results;
+        for (const Row& x : seen) {
+            const Row wide = multiply(CpuModel::Matrix::in, shape.in, x);
+            inputs.push_back(part(wide, values, channels));
+            Row convolved(static_cast<std::size_t>(channels));
+            for (std::int64_t c = 0; c < channels; ++c) {
+                double sum = double{CpuModel::bias};
+                for (std::int64_t tap = 0; tap < shape.taps; ++tap) {
+                    const std::int64_t at = static_cast<std::int64_t>(inputs.size()) - shape.taps + tap;
+                    if (at < 0) continue;
+                    sum += model_.weight({CpuModel::Matrix::taps, kind_, layer_}, tap, c) *
+                           inputs[static_cast<std::size_t>(at)][static_cast<std::size_t>(c)];
+                }
+                convolved[static_cast<std::size_t>(c)] = sum / (1.0 + std::exp(-sum));
+            }
+            Row gated;
+            for (std::int64_t v = 0; v < values; ++v) {
+                const std::int64_t head = v / shape.value_dim;
+                const std::int64_t group = head / (shape.heads / shape.groups);
+                const Row key = part(convolved, values + group * shape.key_dim, shape.key_dim);
+                const Row query = part(convolved, values + (shape.groups + group) * shape.key_dim, shape.key_dim);
+                const double step = std::log1p(std::exp(wide[static_cast<std::size_t>(values + channels + head)]));
+                const double value = convolved[static_cast<std::size_t>(v)];
+                Row& state = states[static_cast<std::size_t>(v)];
+                double y = double{CpuModel::bias} * value;
+                for (std::size_t i = 0; i < state.size(); ++i) {
+                    state[i] = std::exp(-step) * state[i] + step * value * key[i];
+                    y += state[i] * query[i];
+                }
+                const double gate = wide[static_cast<std::size_t>(v)];
+                gated.push_back(y * gate / (1.0 + std::exp(-gate)));
+            }
+            results.push_back(multiply(CpuModel::Matrix::out, shape.out, by_square(gated)));
+        }
+        return results;
+    }
+
     void run_layer(const LayerShape& layer) {
+        if (layer.state.heads > 0) {
+            Rows seen;
+            for (const Row& row : stream_) seen.push_back(layer.norm_before_attention ? normed(row) : row);
+            const Rows results = state_space(layer.state, seen);
+            for (std::size_t t = 0; t < stream_.size(); ++t) add(stream_[t], results[t]);
+        }
+        if (layer.attention.query_heads == 0) {
+            if (!layer.ffn.up) return;
+            for (Row& row : stream_) add(row, ffn(layer.ffn, layer.norm_before_ffn ? normed(row) : row));
+            return;
+        }
         std::vector<Heads> tokens;
         Rows seen;
         for (std::size_t t = 0; t < stream_.size(); ++t) {
@@ -374,6 +428,38 @@ TEST(Step, NormsBiasesAndPositionsAreWhereAModelHasThem) {
     EXPECT_LE(error_of(norms), 1e-3);
     layer.attention.norm = HeadNorm::each_head;
     EXPECT_LE(error_of(norms), 1e-3);
+}
+
+TEST(Step, StatesGoOnFromTokenToToken) {
+    // Six heads of 8 with states of 32 in two groups; a layer of that alone, one with an FFN, and an FFN alone.
+    const auto threads = std::move(*Threads::start(2));
+    StackShape shape = toy(DType::fp32);
+    LayerShape layer = shape.kinds[0];
+    layer.attention = {};
+    layer.count = 1;
+    layer.state.heads = 6;
+    layer.state.groups = 2;
+    layer.state.key_dim = 32;
+    layer.state.value_dim = 8;
+    layer.state.taps = 4;
+    layer.state.in = {.n = 48 + 48 + 128 + 6, .k = 128, .type = DType::fp32};
+    layer.state.out = {.n = 128, .k = 48, .type = DType::fp32};
+    shape.kinds = {layer, layer, layer};
+    shape.kinds[0].ffn = {};
+    shape.kinds[2].state = {};
+    const StepWork work{.prefill = false, .batch = 2, .tokens = 1, .context = 9};
+    const auto model = CpuModel::make(shape, work, 1LL << 30, *threads);
+    ASSERT_TRUE(model) << model.error().text;
+    for (std::int64_t steps = 1; steps <= 6; ++steps) {
+        (*model)->step(work);
+        const Row expected = Plain(**model, shape).prefill(steps, true);
+        std::vector<Sample> samples;
+        for (std::size_t i = 0; i < expected.size(); ++i)
+            samples.push_back({static_cast<std::int64_t>(i), expected[i]});
+        EXPECT_LE(largest_error(samples, (*model)->logits()), 1e-3) << steps;
+    }
+    const StepWork prompt{.prefill = true, .batch = 1, .tokens = 3, .context = 3};
+    EXPECT_FALSE(CpuModel::make(shape, prompt, 1LL << 30, *threads));
 }
 
 TEST(Step, AWindowIsAllThatIsKept) {

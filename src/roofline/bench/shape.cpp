@@ -44,6 +44,11 @@ class Names {
         left_.erase(found);
         return op;
     }
+    const Operator* find(const std::string& name) const {
+        const auto found = left_.find(name);
+        return found != left_.end() ? found->second : nullptr;
+    }
+    bool has(const std::string& name) const { return find(name) != nullptr; }
     const Operator* any_left() const { return left_.empty() ? nullptr : left_.begin()->second; }
 
   private:
@@ -77,14 +82,23 @@ class LayerReader {
     Fit<LayerShape> read() {
         LayerShape layer;
         layer.name = prefix_;
+        const bool added = take("attention.residual") != nullptr;
+        const bool ffn_added = take("ffn.residual") != nullptr;
         layer.norm_before_attention = take("attention.norm") != nullptr;
-        if (auto found = read_attention(layer); !found) return std::unexpected(found.error());
         layer.norm_after_attention = take("attention.post_norm") != nullptr;
         layer.norm_before_ffn = take("ffn.norm") != nullptr;
-        if (auto found = read_ffn(layer.ffn); !found) return std::unexpected(found.error());
         layer.norm_after_ffn = take("ffn.post_norm") != nullptr;
-        layer.parallel = take("attention.residual") == nullptr;
-        if (take("ffn.residual") == nullptr) return unfit("has layers without a residual stream");
+        // A layer may be one of both blocks alone.
+        const bool mixes = names_.has(prefix_ + ".attention.out");
+        if (mixes) {
+            auto found = names_.has(prefix_ + ".attention.in") ? read_state(layer) : read_attention(layer);
+            if (!found) return std::unexpected(found.error());
+        }
+        if (ffn_added) {
+            if (auto found = read_ffn(layer); !found) return std::unexpected(found.error());
+        }
+        layer.parallel = mixes && ffn_added && !added;
+        if ((!added && !ffn_added) || layer.count == 0) return unfit("has layers without a residual stream");
         return layer;
     }
 
@@ -155,7 +169,30 @@ class LayerReader {
         return all_well();
     }
 
-    Fit<void> read_ffn(FfnShape& shape) {
+    Fit<void> read_state(LayerShape& layer) {
+        StateMixerShape& shape = layer.state;
+        const Operator* convolution = take("attention.convolution");
+        const Operator* core = take("attention.core_recurrent");
+        take("attention.core_chunked");
+        const Operator* norm = take("attention.gated_norm");
+        if (convolution == nullptr || core == nullptr || norm == nullptr) return unfit("has another kind of state");
+        product("attention.in", shape.in);
+        product("attention.out", shape.out);
+        layer.count = whole(core->count);
+        shape.heads = whole(core->extent.heads);
+        shape.key_dim = whole(core->extent.key_dim);
+        shape.value_dim = whole(core->extent.value_dim);
+        shape.groups = (whole(convolution->extent.written) - shape.values()) / 2 / shape.key_dim;
+        shape.taps = whole(convolution->flops.terms[0].factor / (2.0 * convolution->extent.written));
+        const bool fits = shape.groups > 0 && shape.channels() == whole(convolution->extent.written) &&
+                          shape.in.n == shape.values() + shape.channels() + shape.heads &&
+                          shape.out.k == shape.values() && norm->parameters == norm->extent.written;
+        if (!fits && !problem_) return unfit("has another kind of state");
+        return all_well();
+    }
+
+    Fit<void> read_ffn(LayerShape& layer) {
+        FfnShape& shape = layer.ffn;
         const bool routed = product("ffn.router", shape.router);
         const std::string part = routed ? "ffn.experts." : "ffn.";
         if (routed) {
@@ -167,6 +204,7 @@ class LayerReader {
         }
         shape.gated = product(part + "gate_up", shape.up);
         if (!shape.gated && !product(part + "up", shape.up) && !problem_) return unfit("has layers without an FFN");
+        if (const Operator* down = names_.find(prefix_ + "." + part + "down")) layer.count = whole(down->count);
         product(part + "down", shape.down);
         if (take(part + "activation") == nullptr || shape.up.n != (shape.gated ? 2 : 1) * shape.down.k) {
             if (!problem_) return unfit("has another kind of FFN");
@@ -228,6 +266,8 @@ Fit<ModelShape> as_llama(const StackShape& stack, Mixtures mixtures) {
     const LayerShape& layer = stack.kinds.front();
     const AttentionShape& attention = layer.attention;
     const FfnShape& ffn = layer.ffn;
+    if (layer.state.heads > 0) return unfit("has layers with a state");
+    if (attention.query_heads == 0 || !ffn.up) return unfit("has layers of one block");
     if (attention.latent()) return unfit("has latent attention");
     if (!attention.rotary) return unfit("has no rotary embedding");
     if (attention.norm == HeadNorm::whole_width) return unfit("has norms over all heads");
@@ -279,7 +319,8 @@ std::int64_t StackShape::layers() const {
 
 Result<StackShape> stack_shape(const predict::Scenario& scenario) {
     auto stack = read_stack(scenario);
-    if (!stack) return explain(scenario, stack.error(), "a whole step needs", "layers of attention and an FFN");
+    if (!stack)
+        return explain(scenario, stack.error(), "a whole step needs", "layers of attention or states and an FFN");
     return std::move(*stack);
 }
 

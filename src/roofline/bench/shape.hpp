@@ -58,6 +58,23 @@ struct AttentionShape {
     }
 };
 
+/// A layer with a state in place of attention: Mamba-2. The first product makes a gate, values, keys, queries and a
+/// step; all but gate and step go through a convolution.
+struct StateMixerShape {
+    std::int64_t heads = 0;  // 0: there is none
+    std::int64_t groups = 0;
+    std::int64_t key_dim = 0;
+    std::int64_t value_dim = 0;
+    std::int64_t taps = 0;  // of the convolution
+    ProductShape in;
+    ProductShape out;
+
+    std::int64_t values() const { return heads * value_dim; }
+    std::int64_t channels() const { return values() + 2 * groups * key_dim; }
+    /// Numbers that a sequence keeps.
+    std::int64_t kept() const { return values() * key_dim + (taps - 1) * channels(); }
+};
+
 struct FfnShape {
     bool gated = true;
     std::int64_t experts = 0;  // routed ones; 0: the FFN is dense
@@ -76,8 +93,9 @@ struct FfnShape {
 struct LayerShape {
     std::string name;  // what names of its operators begin with
     std::int64_t count = 0;
-    AttentionShape attention;
-    FfnShape ffn;
+    AttentionShape attention;  // without heads: there is none
+    StateMixerShape state;
+    FfnShape ffn;           // without `up`: there is none
     bool parallel = false;  // attention and FFN read the same input, and their results are added up together
     bool norm_before_attention = false;
     bool norm_after_attention = false;

@@ -12,6 +12,7 @@
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/routing.hpp"
 #include "roofline/bench/kernels/rowwise.hpp"
+#include "roofline/bench/kernels/state_space.hpp"
 #include "roofline/bench/step_weights.hpp"
 
 namespace roofline::bench {
@@ -100,7 +101,8 @@ class Model final : public CpuModel {
             positions_ = std::move(*positions);
         }
         std::int64_t widest = shape_.hidden;
-        for (const LayerShape& layer : shape_.kinds) widest = std::max(widest, layer.attention.q_down.n);
+        for (const LayerShape& layer : shape_.kinds)
+            widest = std::max({widest, layer.attention.q_down.n, layer.state.channels()});
         gain_.assign(size(widest), 1.0F);
         norm_bias_.assign(size(widest), CpuModel::bias);
         return {};
@@ -144,6 +146,8 @@ class Model final : public CpuModel {
             if (inside < attention.unturned()) return layer.into_queries[size(row / each)].weights.at(column, inside);
             return layer.out_of_results[size(row / each)].weights.at(inside - attention.unturned(), column);
         }
+        if (place.which == Matrix::taps)
+            return layer.taps.as<float>()[row * shape_.kinds[place.kind].state.channels() + column];
         return matrix(layer, place).weights.at(row, column);
     }
     double embedding(std::int64_t token, std::int64_t column) const override {
@@ -179,6 +183,8 @@ class Model final : public CpuModel {
                 return layer.shared.down;
             case Matrix::shared_gate:
                 return layer.shared_gate;
+            case Matrix::in:
+                return layer.in;
             default:
                 return layer.out;
         }
@@ -231,14 +237,21 @@ class Model final : public CpuModel {
             norm(stream_, normed, rows_);
             return normed;
         };
-        const float* seen = input(shape.norm_before_attention);
-        if (shape.attention.latent())
-            attend_to_entries(shape.attention, layer, seen, attended);
-        else
-            attend_to_heads(shape.attention, layer, seen, attended);
-        if (shape.norm_after_attention) norm(attended, attended, rows_);
-        if (!shape.parallel) add(stream_, attended, rows_, hidden, threads_);
-        spend(parts_.attention);
+        const bool mixes = shape.state.heads > 0 || shape.attention.query_heads > 0;
+        const float* seen = nullptr;
+        if (mixes) {
+            seen = input(shape.norm_before_attention);
+            if (shape.state.heads > 0)
+                update_states(shape.state, layer, seen, attended);
+            else if (shape.attention.latent())
+                attend_to_entries(shape.attention, layer, seen, attended);
+            else
+                attend_to_heads(shape.attention, layer, seen, attended);
+            if (shape.norm_after_attention) norm(attended, attended, rows_);
+            if (!shape.parallel) add(stream_, attended, rows_, hidden, threads_);
+            spend(parts_.attention);
+        }
+        if (!shape.ffn.up) return;
         // Side by side, without a norm of its own, an FFN reads what attention has read.
         if (!shape.parallel || shape.norm_before_ffn) seen = input(shape.norm_before_ffn);
         if (shape.ffn.experts > 0)
@@ -286,6 +299,34 @@ class Model final : public CpuModel {
                 .sinks = shape.sinks ? gain_.data() : nullptr,
                 .out = mixed},
                best_attention(), threads_, scratch_);
+        multiply(layer.out, mixed, y, rows_);
+    }
+
+    /// One token of every sequence (state_space.hpp).
+    void update_states(const StateMixerShape& shape, const LayerWeights& layer, const float* x, float* y) {
+        const std::int64_t values = shape.values();
+        const std::int64_t channels = shape.channels();
+        const StateShape states{work_.batch, shape.heads, shape.groups, shape.key_dim, shape.value_dim};
+        float* wide = room(wide_, rows_ * shape.in.n);
+        float* unmixed = room(low_, rows_ * channels);
+        float* convolved = room(by_head_, rows_ * channels);
+        float* given = room(queries_, rows_ * state_space_width(states));
+        float* gated = room(wide_queries_, rows_ * 2 * values);
+        float* mixed = room(mixed_, rows_ * values);
+        multiply(layer.in, x, wide, rows_);
+        const auto copy = [&](const float* from, std::int64_t from_width, float* to, std::int64_t to_width,
+                              std::int64_t count) {
+            turn(from, to, {rows_, 1, count, from_width, to_width}, threads_);
+        };
+        copy(wide + values, shape.in.n, unmixed, channels, channels);
+        convolve(unmixed, layer.taps.as<float>(), norm_bias_.data(), layer.past.as<float>(), convolved,
+                 {work_.batch, work_.tokens, channels, shape.taps}, threads_);
+        copy(convolved, channels, given, channels + shape.heads, channels);
+        copy(wide + values + channels, shape.in.n, given + channels, channels + shape.heads, shape.heads);
+        state_space_step(given, gain_.data(), norm_bias_.data(), layer.keys.as<float>(), mixed, states, threads_);
+        copy(mixed, values, gated, 2 * values, values);
+        copy(wide, shape.in.n, gated + values, 2 * values, values);
+        gated_norm(gated, gain_.data(), mixed, rows_, values, values, threads_);
         multiply(layer.out, mixed, y, rows_);
     }
 
@@ -544,7 +585,8 @@ std::int64_t numbers_under_way(const StackShape& shape, const LayerShape& layer)
     }
     const std::int64_t of_row = ffn.up.n + 2 * ffn.down.k + (ffn.experts > 0 ? 3 * shape.hidden : 0);
     const std::int64_t of_ffn = ffn.slots() * of_row + ffn.experts + ffn.shared_up.n + ffn.shared_down.k;
-    return 4 * shape.hidden + of_attention + of_ffn;
+    const std::int64_t of_state = layer.state.in.n + 5 * layer.state.channels();
+    return 4 * shape.hidden + of_attention + of_state + of_ffn;
 }
 
 /// As many of each kind as memory has room for, the same number of all that have so many.
@@ -590,6 +632,7 @@ Result<std::unique_ptr<CpuModel>> CpuModel::make(const StackShape& shape, const 
         return fail(fmt::format("no processor kernel keeps a KV cache in {}", roofline::name(shape.kv)));
     for (const LayerShape& layer : shape.kinds) {
         const AttentionShape& attention = layer.attention;
+        if (layer.state.heads > 0 && largest.tokens > 1) return fail("no kernel for prompts of layers with a state");
         for (const std::int64_t width : {attention.head_dim, attention.value_dim, attention.entry(), attention.rank}) {
             if (width % 32 != 0) return fail(fmt::format("heads of {} are no multiple of 32", width));
         }

@@ -66,6 +66,8 @@ class CpuModel {
         shared_up,
         shared_down,
         shared_gate,
+        in,
+        taps,
         head
     };
     /// `layer` of those of a kind; `expert` where there are some.

@@ -21,6 +21,8 @@ void each_product(const LayerShape& layer, const StepWork& work,
         visit(attention.kv_up, 1);
     }
     visit(attention.out, 1);
+    visit(layer.state.in, 1);
+    visit(layer.state.out, 1);
     const FfnShape& ffn = layer.ffn;
     const std::int64_t experts = std::max<std::int64_t>(1, ffn.experts);
     visit(ffn.router, 1);
@@ -46,6 +48,8 @@ CacheShape cache_shape(const AttentionShape& attention, DType kv, const StepWork
 std::int64_t layer_bytes(const LayerShape& shape, DType kv, const StepWork& work) {
     const CacheShape cache = cache_shape(shape.attention, kv, work);
     std::int64_t bytes = cache.key_bytes + cache.value_bytes;
+    if (shape.state.heads > 0)
+        bytes += 4 * (work.batch * shape.state.kept() + shape.state.taps * shape.state.channels());
     each_product(shape, work, [&](const ProductShape& product, std::int64_t count) {
         if (product) bytes += count * WeightMatrix::bytes(product.n, product.k, product.type);
     });
@@ -134,6 +138,20 @@ Result<void> WeightMaker::attention(LayerWeights& layer, const AttentionShape& s
     return {};
 }
 
+Result<void> WeightMaker::state(LayerWeights& layer, const StateMixerShape& shape, const StepWork& work) {
+    if (auto done = take(layer.in, linear(shape.in)); !done) return done;
+    if (auto done = take(layer.out, linear(shape.out)); !done) return done;
+    if (auto done = take(layer.taps, numbers(shape.taps * shape.channels(), DType::fp32)); !done) return done;
+    // Sequences begin with nothing.
+    const auto nothing = [&](Memory& target, std::int64_t count) -> Result<void> {
+        if (auto done = take(target, Memory::reserve(4 * count)); !done) return done;
+        std::fill_n(target.as<float>(), count, 0.0F);
+        return {};
+    };
+    if (auto done = nothing(layer.keys, work.batch * shape.values() * shape.key_dim); !done) return done;
+    return nothing(layer.past, work.batch * (shape.taps - 1) * shape.channels());
+}
+
 Result<void> WeightMaker::ffn(LayerWeights& layer, const FfnShape& shape) {
     layer.ffns.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, shape.experts)));
     for (FfnWeights& ffn : layer.ffns) {
@@ -149,6 +167,11 @@ Result<void> WeightMaker::ffn(LayerWeights& layer, const FfnShape& shape) {
 Result<LayerWeights> WeightMaker::layer(const LayerShape& shape, DType kv, const StepWork& work) {
     LayerWeights layer;
     if (auto done = attention(layer, shape.attention, work); !done) return std::unexpected(done.error());
+    if (shape.state.heads > 0) {
+        if (auto done = state(layer, shape.state, work); !done) return std::unexpected(done.error());
+        if (auto done = ffn(layer, shape.ffn); !done) return std::unexpected(done.error());
+        return layer;
+    }
     if (auto done = ffn(layer, shape.ffn); !done) return std::unexpected(done.error());
     const CacheShape cache = cache_shape(shape.attention, kv, work);
     if (auto done = take(layer.keys, numbers(cache.key_bytes * 8 / bits(kv), kv)); !done)

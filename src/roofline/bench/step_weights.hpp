@@ -33,8 +33,11 @@ struct LayerWeights {
     std::vector<FfnWeights> ffns;  // experts, or one
     FfnWeights shared;
     Linear shared_gate;
-    Memory keys;  // or latent entries
+    Memory keys;  // or latent entries; states
     Memory values;
+    Linear in;  // of a layer with a state
+    Memory taps;
+    Memory past;  // of the convolution
 };
 
 /// How the cache of a kind of layers lies.
@@ -61,6 +64,7 @@ class WeightMaker {
 
   private:
     Result<void> attention(LayerWeights& layer, const AttentionShape& shape, const StepWork& work);
+    Result<void> state(LayerWeights& layer, const StateMixerShape& shape, const StepWork& work);
     Result<void> ffn(LayerWeights& layer, const FfnShape& shape);
 
     Threads& threads_;

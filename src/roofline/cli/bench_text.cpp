@@ -48,6 +48,8 @@ render::Table steps_table(const bench::Run& run) {
                          {"expected"},
                          {"of limit"}},
                         {}};
+    // Some layers have no FFN.
+    const auto part = [](double seconds) { return seconds > 0.0 ? render::time(Seconds(seconds)) : "-"; };
     for (const StageRun& stage : run.stages) {
         const Times& times = stage.stage.times;
         for (const StepOutcome& step : stage.steps) {
@@ -57,15 +59,14 @@ render::Table steps_table(const bench::Run& run) {
                 {stage_title(stage), step.launch.empty() ? step.backend : step.backend + ", " + step.launch,
                  render::time(Seconds(measured)),
                  render::time(Seconds(step.timing.low)) + " to " + render::time(Seconds(step.timing.high)),
-                 render::plain(stage.stage.produced / measured), render::time(Seconds(step.attention)),
-                 render::time(Seconds(step.ffn)), render::time(Seconds(step.other)), std::string(name(stage.bound)),
-                 render::time(times.limit), render::time(times.attainable), render::time(times.expected),
-                 share(times.limit.value, measured)});
+                 render::plain(stage.stage.produced / measured), part(step.attention), part(step.ffn), part(step.other),
+                 std::string(name(stage.bound)), render::time(times.limit), render::time(times.attainable),
+                 render::time(times.expected), share(times.limit.value, measured)});
         }
     }
     const auto apart = [](const StageRun& stage) {
         return std::any_of(stage.steps.begin(), stage.steps.end(),
-                           [](const StepOutcome& step) { return step.ffn > 0.0; });
+                           [](const StepOutcome& step) { return step.attention + step.ffn > 0.0; });
     };
     if (!std::any_of(run.stages.begin(), run.stages.end(), apart)) {
         for (const char* column : {"attention", "FFN", "other"}) table.drop(column);
