@@ -28,53 +28,6 @@ float* room(std::vector<float>& values, std::int64_t count) {
     return values.data();
 }
 
-/// [a][b][width] to [b][a][width], with other things between the rows of either where pitches are wider.
-struct Turned {
-    std::int64_t a = 0;
-    std::int64_t b = 0;
-    std::int64_t width = 0;
-    std::int64_t from_pitch = 0;
-    std::int64_t to_pitch = 0;
-    float scale = 1.0F;
-};
-void turn(const float* from, float* to, const Turned& shape, Threads& threads) {
-    threads.ranges(shape.a, 1, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t i = first; i < last; ++i) {
-            for (std::int64_t j = 0; j < shape.b; ++j) {
-                const float* source = from + (i * shape.b + j) * shape.from_pitch;
-                float* target = to + (j * shape.a + i) * shape.to_pitch;
-                for (std::int64_t k = 0; k < shape.width; ++k) target[k] = source[k] * shape.scale;
-            }
-        }
-    });
-}
-
-void add_bias(float* y, const std::vector<float>& bias, std::int64_t rows, Threads& threads) {
-    if (bias.empty()) return;
-    threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t row = first; row < last; ++row) {
-            float* own = y + row * static_cast<std::int64_t>(bias.size());
-            for (std::size_t i = 0; i < bias.size(); ++i) own[i] += bias[i];
-        }
-    });
-}
-
-/// By the root mean square, in place, `count` runs of `width` numbers at the beginning of rows that are `pitch` apart.
-void norm_runs(float* x, std::int64_t rows, std::int64_t pitch, std::int64_t count, std::int64_t width,
-               Threads& threads) {
-    threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t row = first; row < last; ++row) {
-            for (std::int64_t run = 0; run < count; ++run) {
-                float* values = x + row * pitch + run * width;
-                float square = 0.0F;
-                for (std::int64_t i = 0; i < width; ++i) square += values[i] * values[i];
-                const float scale = 1.0F / std::sqrt(square / static_cast<float>(width) + 1e-5F);
-                for (std::int64_t i = 0; i < width; ++i) values[i] *= scale;
-            }
-        }
-    });
-}
-
 class Model final : public CpuModel {
   public:
     Model(const StackShape& shape, const StepWork& largest, Threads& threads)
@@ -572,23 +525,6 @@ class Model final : public CpuModel {
     AttentionScratch scratch_;
 };
 
-/// fp32 numbers that a layer has under way for a row of the step: its rows of every kind, and what goes into its widest
-/// products once more in the narrow form that they take.
-std::int64_t numbers_under_way(const StackShape& shape, const LayerShape& layer) {
-    const AttentionShape& attention = layer.attention;
-    const FfnShape& ffn = layer.ffn;
-    std::int64_t of_attention = attention.qkv.n + 2 * attention.query_heads * attention.head_dim;
-    if (attention.latent()) {
-        // Entries for every head, four times over where they are absorbed; expanded, in rows and as keys and values.
-        of_attention +=
-            attention.q_down.n + attention.entry() * (1 + 4 * attention.query_heads) + 4 * attention.kv_up.n;
-    }
-    const std::int64_t of_row = ffn.up.n + 2 * ffn.down.k + (ffn.experts > 0 ? 3 * shape.hidden : 0);
-    const std::int64_t of_ffn = ffn.slots() * of_row + ffn.experts + ffn.shared_up.n + ffn.shared_down.k;
-    const std::int64_t of_state = layer.state.in.n + 5 * layer.state.channels();
-    return 4 * shape.hidden + of_attention + of_state + of_ffn;
-}
-
 /// As many of each kind as memory has room for, the same number of all that have so many.
 std::vector<std::int64_t> distinct_of(const StackShape& shape, const StepBytes& bytes, std::int64_t memory) {
     const std::int64_t left = memory - bytes.outside - bytes.working;
@@ -607,23 +543,6 @@ std::vector<std::int64_t> distinct_of(const StackShape& shape, const StepBytes& 
 }
 
 }  // namespace
-
-std::int64_t StepBytes::least() const {
-    return std::accumulate(layers.begin(), layers.end(), outside + working);
-}
-
-StepBytes step_bytes(const StackShape& shape, const StepWork& work) {
-    StepBytes bytes;
-    std::int64_t most = 0;
-    for (const LayerShape& layer : shape.kinds) {
-        bytes.layers.push_back(layer_bytes(layer, shape.kv, work));
-        most = std::max(most, numbers_under_way(shape, layer));
-    }
-    bytes.outside = WeightMatrix::bytes(shape.head.n, shape.head.k, shape.head.type) +
-                    (shape.vocabulary + shape.positions) * shape.hidden * 2;
-    bytes.working = work.batch * work.tokens * 4 * most + work.batch * shape.vocabulary * 4;
-    return bytes;
-}
 
 Result<std::unique_ptr<CpuModel>> CpuModel::make(const StackShape& shape, const StepWork& largest, std::int64_t memory,
                                                  Threads& threads) {

@@ -1,6 +1,8 @@
 #include "roofline/bench/step_weights.hpp"
 
+#include <algorithm>
 #include <functional>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -53,6 +55,44 @@ std::int64_t layer_bytes(const LayerShape& shape, DType kv, const StepWork& work
     each_product(shape, work, [&](const ProductShape& product, std::int64_t count) {
         if (product) bytes += count * WeightMatrix::bytes(product.n, product.k, product.type);
     });
+    return bytes;
+}
+
+namespace {
+
+/// fp32 numbers that a layer has under way for a row of the step: its rows of every kind, and what goes into its widest
+/// products once more in the narrow form that they take.
+std::int64_t numbers_under_way(const StackShape& shape, const LayerShape& layer) {
+    const AttentionShape& attention = layer.attention;
+    const FfnShape& ffn = layer.ffn;
+    std::int64_t of_attention = attention.qkv.n + 2 * attention.query_heads * attention.head_dim;
+    if (attention.latent()) {
+        // Entries for every head, four times over where they are absorbed; expanded, in rows and as keys and values.
+        of_attention +=
+            attention.q_down.n + attention.entry() * (1 + 4 * attention.query_heads) + 4 * attention.kv_up.n;
+    }
+    const std::int64_t of_row = ffn.up.n + 2 * ffn.down.k + (ffn.experts > 0 ? 3 * shape.hidden : 0);
+    const std::int64_t of_ffn = ffn.slots() * of_row + ffn.experts + ffn.shared_up.n + ffn.shared_down.k;
+    const std::int64_t of_state = layer.state.in.n + 5 * layer.state.channels();
+    return 4 * shape.hidden + of_attention + of_state + of_ffn;
+}
+
+}  // namespace
+
+std::int64_t StepBytes::least() const {
+    return std::accumulate(layers.begin(), layers.end(), outside + working);
+}
+
+StepBytes step_bytes(const StackShape& shape, const StepWork& work) {
+    StepBytes bytes;
+    std::int64_t most = 0;
+    for (const LayerShape& layer : shape.kinds) {
+        bytes.layers.push_back(layer_bytes(layer, shape.kv, work));
+        most = std::max(most, numbers_under_way(shape, layer));
+    }
+    bytes.outside = WeightMatrix::bytes(shape.head.n, shape.head.k, shape.head.type) +
+                    (shape.vocabulary + shape.positions) * shape.hidden * 2;
+    bytes.working = work.batch * work.tokens * 4 * most + work.batch * shape.vocabulary * 4;
     return bytes;
 }
 

@@ -1,4 +1,4 @@
-// The weights and caches of the layers that a step runs (step.hpp), random as they are.
+// The weights and caches of the layers that a step runs (step.hpp), random as they are, and the memory they take.
 #pragma once
 
 #include <cstdint>

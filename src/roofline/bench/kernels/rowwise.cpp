@@ -140,6 +140,21 @@ void rms_norm(const float* x, const float* gain, float* y, std::int64_t rows, st
     });
 }
 
+void norm_runs(float* x, std::int64_t rows, std::int64_t pitch, std::int64_t count, std::int64_t width,
+               Threads& threads) {
+    threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last; ++row) {
+            for (std::int64_t run = 0; run < count; ++run) {
+                float* values = x + row * pitch + run * width;
+                float square = 0.0F;
+                for (std::int64_t i = 0; i < width; ++i) square += values[i] * values[i];
+                const float scale = 1.0F / std::sqrt(square / static_cast<float>(width) + 1e-5F);
+                for (std::int64_t i = 0; i < width; ++i) values[i] *= scale;
+            }
+        }
+    });
+}
+
 void layer_norm(const float* x, const float* gain, const float* bias, float* y, std::int64_t rows, std::int64_t width,
                 Threads& threads) {
     threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
@@ -151,6 +166,16 @@ void layer_norm(const float* x, const float* gain, const float* bias, float* y, 
                 sum_of_run(from, width, [mean](float value) { return (value - mean) * (value - mean); });
             const float scale = 1.0F / std::sqrt(square / count + 1e-5F);
             for (std::int64_t i = 0; i < width; ++i) y[row * width + i] = (from[i] - mean) * scale * gain[i] + bias[i];
+        }
+    });
+}
+
+void add_bias(float* y, const std::vector<float>& bias, std::int64_t rows, Threads& threads) {
+    if (bias.empty()) return;
+    threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last; ++row) {
+            float* own = y + row * static_cast<std::int64_t>(bias.size());
+            for (std::size_t i = 0; i < bias.size(); ++i) own[i] += bias[i];
         }
     });
 }
@@ -283,6 +308,18 @@ void take_queries(const float* qkv, float* q, const QkvRows& shape, Threads& thr
     threads.ranges(shape.rows(), 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t row = first; row < last; ++row)
             std::copy_n(qkv + row * shape.width(), width, q + row * width);
+    });
+}
+
+void turn(const float* from, float* to, const Turned& shape, Threads& threads) {
+    threads.ranges(shape.a, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) {
+            for (std::int64_t j = 0; j < shape.b; ++j) {
+                const float* source = from + (i * shape.b + j) * shape.from_pitch;
+                float* target = to + (j * shape.a + i) * shape.to_pitch;
+                for (std::int64_t k = 0; k < shape.width; ++k) target[k] = source[k] * shape.scale;
+            }
+        }
     });
 }
 

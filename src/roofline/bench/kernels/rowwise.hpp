@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/numbers.hpp"
@@ -13,9 +14,14 @@ namespace roofline::bench {
 
 /// y = x / rms(x) * gain.
 void rms_norm(const float* x, const float* gain, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
+/// The same in place and without a gain: `count` runs of `width` numbers at the beginning of rows `pitch` apart.
+void norm_runs(float* x, std::int64_t rows, std::int64_t pitch, std::int64_t count, std::int64_t width,
+               Threads& threads);
 /// y = (x - mean(x)) / deviation(x) * gain + bias.
 void layer_norm(const float* x, const float* gain, const float* bias, float* y, std::int64_t rows, std::int64_t width,
                 Threads& threads);
+/// To every row of y, where there is a bias.
+void add_bias(float* y, const std::vector<float>& bias, std::int64_t rows, Threads& threads);
 void add(float* stream, const float* x, std::int64_t rows, std::int64_t width, Threads& threads);
 void add_two(float* stream, const float* x, const float* z, std::int64_t rows, std::int64_t width, Threads& threads);
 /// y = silu(gate) * up, with gate and up beside each other in a row of x.
@@ -63,6 +69,17 @@ void kv_write(const float* qkv, void* keys, void* values, std::int64_t capacity,
               const QkvRows& shape, Threads& threads);
 /// Queries out of the fused rows, as attention wants them.
 void take_queries(const float* qkv, float* q, const QkvRows& shape, Threads& threads);
+
+/// [a][b][width] to [b][a][width], with other things between the rows of either where pitches are wider.
+struct Turned {
+    std::int64_t a = 0;
+    std::int64_t b = 0;
+    std::int64_t width = 0;
+    std::int64_t from_pitch = 0;
+    std::int64_t to_pitch = 0;
+    float scale = 1.0F;
+};
+void turn(const float* from, float* to, const Turned& shape, Threads& threads);
 
 void gather(const Bf16* table, const std::int32_t* tokens, float* y, std::int64_t rows, std::int64_t width,
             Threads& threads);
