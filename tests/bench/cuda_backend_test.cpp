@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/scenarios.hpp"
+#include "roofline/bench/shape.hpp"
+
 namespace roofline::bench {
 namespace {
 
@@ -74,7 +77,7 @@ TEST(CudaPlugins, AreBackendsOfTasksAndNotOfSteps) {
     ASSERT_TRUE(run_cuda_tasks(call, place, {gate_up()}));
     EXPECT_EQ(seen[1]["backends"], Json::parse(R"(["own", "plain"])"));
     EXPECT_EQ(seen[1]["plugins"], Json::parse(R"(["./plain.so"])"));
-    ModelShape shape;
+    const StackShape shape;
     ASSERT_TRUE(run_cuda_step(call, place, shape, {.prefill = false, .batch = 1, .tokens = 1, .context = 1}));
     EXPECT_EQ(seen[2]["backends"], Json::parse(R"(["own"])"));
 }
@@ -132,6 +135,45 @@ TEST(CudaTasks, RoutedExpertsAreToldFromOneProductOfAllRows) {
     EXPECT_EQ(task_json(experts)["experts"], 8);
 }
 
+TEST(CudaTasks, WindowsAndSinksAreToldWhereThereAreAny) {
+    Task attention = core();
+    EXPECT_FALSE(task_json(attention).contains("window"));
+    EXPECT_FALSE(task_json(attention).contains("sinks"));
+    attention.prefill = true;
+    attention.tokens = 1024;
+    attention.window = 128;
+    attention.sinks = true;
+    EXPECT_EQ(task_json(attention)["window"], 128);
+    EXPECT_EQ(task_json(attention)["sinks"], true);
+}
+
+TEST(CudaTasks, ProductsOfHeadsSayTheirWidths) {
+    Task absorption;
+    absorption.name = "layers[moe].attention.kv_up";
+    absorption.kind = TaskKind::absorption;
+    absorption.rows = 5;
+    absorption.query_heads = 16;
+    absorption.head_dim = 128;
+    absorption.value_dim = 192;
+    absorption.k = 512;
+    absorption.weights = DType::int8;
+    absorption.width = 16 * 192;
+    EXPECT_EQ(task_json(absorption), Json::parse(R"({"name": "layers[moe].attention.kv_up", "kind": "absorption",
+        "rows": 5, "heads": 16, "head_dim": 128, "value_dim": 192, "k": 512, "weight_dtype": "int8"})"));
+}
+
+TEST(CudaTasks, SumsOfThreeSayRowsAndWidth) {
+    Task sum;
+    sum.name = "layers.ffn.residual";
+    sum.kind = TaskKind::add_two;
+    sum.rows = 128;
+    sum.width = 8192;
+    const Json json = task_json(sum);
+    EXPECT_EQ(json["kind"], "add_two");
+    EXPECT_EQ(json["rows"], 128);
+    EXPECT_EQ(json["width"], 8192);
+}
+
 TEST(CudaTasks, AnswersThatMakeNoSenseAreOneClearLine) {
     for (const char* text :
          {R"([])", R"({"results": 3})", R"({"results": [{"backend": "own"}]})",
@@ -149,21 +191,42 @@ TEST(CudaTasks, AnswersThatMakeNoSenseAreOneClearLine) {
     EXPECT_TRUE(problem.error().unavailable);
 }
 
-TEST(CudaStep, OfAMixtureSaysHowManyExpertsThereAreAndAreChosen) {
+TEST(CudaStep, IsAskedForKindByKindInTheNamesOfTheShapes) {
     Json seen;
     const CudaCall call = [&](const Json& request) -> Result<Json> {
         seen = request;
         return Json::parse(R"({"results": [{"launch": "graph", "time_s": 0.003}]})");
     };
-    ModelShape shape;
-    shape.ffn_width = 768;
-    shape.experts = 128;
-    shape.experts_chosen = 8;
-    const auto steps = run_cuda_step(call, {}, shape, {.prefill = false, .batch = 1, .tokens = 1, .context = 64});
+    // DeepSeek V2 Lite: see shape_test.cpp.
+    const auto stack = stack_shape(testing::scenario("deepseek-v2-lite", "int8"));
+    ASSERT_TRUE(stack) << stack.error().text;
+    const auto steps =
+        run_cuda_step(call, {}, *stack, {.prefill = true, .batch = 1, .tokens = 64, .context = 64, .expanded = true});
     ASSERT_TRUE(steps);
-    EXPECT_EQ(seen["model"]["ffn_width"], 768);
-    EXPECT_EQ(seen["model"]["experts"], 128);
-    EXPECT_EQ(seen["model"]["experts_chosen"], 8);
+    EXPECT_EQ(steps->front().layers, 27);
+    EXPECT_EQ(seen["expanded"], true);
+    const Json& model = seen["model"];
+    EXPECT_EQ(model["hidden"], 2048);
+    EXPECT_EQ(model["kv_dtype"], "bf16");
+    EXPECT_EQ(model["head"], Json::parse(R"({"n": 102400, "k": 2048, "dtype": "bf16", "bias": false})"));
+    ASSERT_EQ(model["kinds"].size(), 2U);
+    EXPECT_EQ(model["kinds"][0]["count"], 1);
+    EXPECT_EQ(model["kinds"][0]["ffn"]["experts"], 0);
+    const Json& mixture = model["kinds"][1];
+    EXPECT_EQ(mixture["attention"]["rank"], 512);
+    EXPECT_EQ(mixture["attention"]["norm"], "none");
+    EXPECT_FALSE(mixture["attention"].contains("qkv"));
+    EXPECT_FALSE(mixture["attention"].contains("q_down"));
+    EXPECT_EQ(mixture["ffn"]["chosen"], 6);
+    EXPECT_EQ(mixture["ffn"]["up"], Json::parse(R"({"n": 2816, "k": 2048, "dtype": "int8", "bias": false})"));
+}
+
+TEST(CudaStep, OfLayersWithAStateIsRefused) {
+    const auto stack = stack_shape(testing::scenario("mamba2-2.7b"));
+    ASSERT_TRUE(stack) << stack.error().text;
+    const auto steps = run_cuda_step([](const Json&) -> Result<Json> { return fail("asked"); }, {}, *stack, StepWork{});
+    ASSERT_FALSE(steps);
+    EXPECT_EQ(steps.error().text, "no CUDA kernel for layers with a state");
 }
 
 TEST(CudaStep, GraphAndEagerAreReadApart) {
@@ -175,14 +238,14 @@ TEST(CudaStep, GraphAndEagerAreReadApart) {
              "other_s": 0.0005, "tokens_per_s": 250, "kernels": 300, "bytes": 1e10, "layers_distinct": 32},
             {"launch": "eager", "problem": "no"}]})");
     };
-    ModelShape shape;
-    shape.layers = 32;
+    StackShape shape;
+    shape.kinds.emplace_back().count = 32;
     shape.hidden = 4096;
     const auto steps = run_cuda_step(call, {}, shape, {.prefill = false, .batch = 1, .tokens = 1, .context = 1024});
     ASSERT_TRUE(steps);
     ASSERT_EQ(steps->size(), 2U);
     EXPECT_EQ(seen["do"], "step");
-    EXPECT_EQ(seen["model"]["layers"], 32);
+    EXPECT_EQ(seen["model"]["kinds"][0]["count"], 32);
     EXPECT_EQ((*steps)[0].launch, "graph");
     EXPECT_DOUBLE_EQ((*steps)[0].ffn, 0.0025);
     EXPECT_EQ((*steps)[1].problem, "no");

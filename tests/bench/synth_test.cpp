@@ -11,8 +11,8 @@
 namespace roofline::bench {
 namespace {
 
-ModelShape small() {
-    ModelShape shape;
+LlamaShape small() {
+    LlamaShape shape;
     shape.layers = 3;
     shape.hidden = 64;
     shape.query_heads = 4;
@@ -63,7 +63,7 @@ TEST(Synth, StopsWhereTheWriterSaysSo) {
 
 TEST(Synth, RefusesWhatLlamaCppWouldNotLoad) {
     EXPECT_FALSE(plan_synth(small(), {.name = "toy", .dtype = "q9"}));
-    ModelShape narrow = small();
+    LlamaShape narrow = small();
     narrow.hidden = 65;
     EXPECT_FALSE(plan_synth(narrow, {.name = "toy"}));
     narrow = small();

@@ -1,6 +1,7 @@
 #include "roofline/bench/cuda_backend.hpp"
 
 #include <cmath>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -46,7 +47,11 @@ Json task_json(const Task& task) {
         json["k"] = task.k;
         json["weight_dtype"] = roofline::name(task.weights);
         json["activation_dtype"] = roofline::name(task.activations);
-        if (task.experts > 1) json["experts"] = task.experts;
+        if (task.experts > 1) {
+            json["experts"] = task.experts;
+            // Of two products of the same experts the second knows them before the first has ended.
+            json["settled"] = task.name.ends_with(".down");
+        }
     } else if (task.kind == TaskKind::attention) {
         json["stage"] = task.prefill ? "prefill" : "decode";
         json["batch"] = task.batch;
@@ -58,6 +63,15 @@ Json task_json(const Task& task) {
         json["kv_dtype"] = roofline::name(task.kv);
         if (!has_even_heads(task)) json["value_dim"] = value_width(task);
         if (task.latent) json["latent"] = true;
+        if (task.window > 0) json["window"] = task.window;
+        if (task.sinks) json["sinks"] = true;
+    } else if (task.kind == TaskKind::absorption) {
+        json["rows"] = task.rows;
+        json["heads"] = task.query_heads;
+        json["head_dim"] = task.head_dim;
+        json["value_dim"] = task.value_dim;
+        json["k"] = task.k;
+        json["weight_dtype"] = roofline::name(task.weights);
     } else {
         json["rows"] = task.rows;
         json["width"] = task.width;
@@ -93,7 +107,6 @@ Outcome refused(const Task& task, std::string why) {
 }
 
 Result<std::vector<Outcome>> run_cuda_task(const CudaCall& call, const CudaPlace& place, const Task& task) {
-    if (task.window > 0) return std::vector{refused(task, "no CUDA kernel for a prompt longer than a sliding window")};
     Json request = bench_request(place);
     request["tasks"].push_back(task_json(task));
     const auto answer = ask(call, request);
@@ -156,31 +169,59 @@ Result<std::vector<std::vector<Outcome>>> run_cuda_tasks(const CudaCall& call, c
     return outcomes;
 }
 
-Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaPlace& place, const ModelShape& shape,
+namespace {
+
+Json json_of(std::int64_t value) {
+    return value;
+}
+Json json_of(bool value) {
+    return value;
+}
+Json json_of(const std::string& value) {
+    return value;
+}
+Json json_of(DType type) {
+    return roofline::name(type);
+}
+Json json_of(HeadNorm norm) {
+    return norm == HeadNorm::none ? "none" : norm == HeadNorm::each_head ? "each_head" : "whole_width";
+}
+template <class Shape>
+Json json_of(const Shape& shape);
+template <class Shape>
+Json json_of(const std::vector<Shape>& shapes) {
+    Json list = Json::array();
+    for (const Shape& shape : shapes) list.push_back(json_of(shape));
+    return list;
+}
+/// Field by field (stack.hpp); products that are not there are left out.
+template <class Shape>
+Json json_of(const Shape& shape) {
+    Json json = Json::object();
+    each_field(shape, [&](const char* name, const auto& field) {
+        if constexpr (std::is_same_v<decltype(field), const ProductShape&>) {
+            if (!field) return;
+        }
+        json[name] = json_of(field);
+    });
+    return json;
+}
+
+}  // namespace
+
+Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaPlace& place, const StackShape& shape,
                                                const StepWork& work) {
-    if (shape.window > 0 && shape.window < work.context)
-        return fail("no CUDA kernel for steps beyond a sliding window");
+    for (const LayerShape& layer : shape.kinds) {
+        if (layer.state.heads > 0) return fail("no CUDA kernel for layers with a state");
+    }
     const Json request = {{"do", "step"},
                           {"device", place.device},
                           {"stage", work.prefill ? "prefill" : "decode"},
                           {"batch", work.batch},
                           {"tokens", work.tokens},
                           {"context", work.context},
-                          {"model",
-                           {{"layers", shape.layers},
-                            {"hidden", shape.hidden},
-                            {"query_heads", shape.query_heads},
-                            {"kv_heads", shape.kv_heads},
-                            {"head_dim", shape.head_dim},
-                            {"ffn_width", shape.ffn_width},
-                            {"experts", shape.experts},
-                            {"experts_chosen", shape.experts_chosen},
-                            {"vocabulary", shape.vocabulary},
-                            {"activation", "silu"},
-                            {"qk_norm", shape.qk_norm},
-                            {"bias", shape.bias}}},
-                          {"weight_dtype", roofline::name(shape.weights)},
-                          {"kv_dtype", roofline::name(shape.kv)},
+                          {"expanded", work.expanded},
+                          {"model", json_of(shape)},
                           {"backends", place.backends},
                           {"launch", {"graph", "eager"}}};
     const auto answer = ask(call, request);
@@ -198,9 +239,9 @@ Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaP
         outcome.attention = result.number_or("attention_s", 0.0);
         outcome.ffn = result.number_or("ffn_s", 0.0);
         outcome.other = result.number_or("other_s", 0.0);
-        outcome.layers = shape.layers;
+        outcome.layers = shape.layers();
         outcome.layers_distinct =
-            static_cast<std::int64_t>(result.number_or("layers_distinct", static_cast<double>(shape.layers)));
+            static_cast<std::int64_t>(result.number_or("layers_distinct", static_cast<double>(shape.layers())));
     };
     if (fields.has("results")) {
         for (Fields& result : fields.children("results")) read(result);

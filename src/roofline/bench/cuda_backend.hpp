@@ -10,9 +10,8 @@
 //   ->    { "results": [ { "name", "backend", "time_s", "low_s", "high_s", "flops", "bytes", "error", "tolerance",
 //                          "repetitions", "buffers" } | { "name", "backend", "problem" } ],
 //           "plugins": [ { "name", "description" } ] }
-//   { "do": "step", "stage", "batch", "tokens", "context", "model": { "layers", "hidden", "query_heads", "kv_heads",
-//     "head_dim", "ffn_width", "vocabulary", "activation": "silu", "qk_norm", "bias" }, "weight_dtype", "kv_dtype",
-//     "backends", "launch": ["graph", "eager"] }
+//   { "do": "step", "stage", "batch", "tokens", "context", "expanded", "model": { ... a StackShape, by the names of
+//     stack.hpp ... }, "backends", "launch": ["graph", "eager"] }
 //   ->    one object or { "results": [ ... ] } of { "launch", "time_s", "low_s", "high_s", "attention_s", "ffn_s",
 //         "other_s", "tokens_per_s", "kernels", "bytes", "layers_distinct" } | { "launch", "problem" }
 //   Any answer may be { "problem": TEXT } as a whole.
@@ -53,7 +52,7 @@ io::Json task_json(const Task& task);
 Result<std::vector<std::vector<Outcome>>> run_cuda_tasks(const CudaCall& call, const CudaPlace& place,
                                                          const std::vector<Task>& tasks);
 /// One for each way of launching.
-Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaPlace& place, const ModelShape& shape,
+Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaPlace& place, const StackShape& shape,
                                                const StepWork& work);
 
 }  // namespace roofline::bench

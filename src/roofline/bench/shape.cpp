@@ -4,7 +4,6 @@
 #include <cmath>
 #include <expected>
 #include <map>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -261,7 +260,7 @@ Fit<StackShape> read_stack(const predict::Scenario& scenario) {
     return stack;
 }
 
-Fit<ModelShape> as_llama(const StackShape& stack, Mixtures mixtures) {
+Fit<LlamaShape> as_llama(const StackShape& stack) {
     if (stack.kinds.size() != 1) return unfit("mixes kinds of layers");
     const LayerShape& layer = stack.kinds.front();
     const AttentionShape& attention = layer.attention;
@@ -279,29 +278,18 @@ Fit<ModelShape> as_llama(const StackShape& stack, Mixtures mixtures) {
     if (stack.layer_norms) return unfit("has no RMS norm");
     if (stack.positions > 0 || stack.embedding_norm) return unfit("has more than a table of tokens");
     if (!ffn.gated) return unfit("has no gated FFN");
-    if (ffn.experts > 0 && mixtures == Mixtures::refused) return unfit("has experts");
-    if (ffn.shared_up) return unfit("has shared experts");
-    if (ffn.router.bias) return unfit("has another kind of router");
+    if (ffn.experts > 0) return unfit("has experts");
     if (attention.out.bias || ffn.up.bias || ffn.down.bias || stack.head.bias)
         return unfit("has biases in its output, FFN or head");
-    for (const ProductShape* product : {&attention.out, &ffn.up, &ffn.down}) {
-        if (product->type != attention.qkv.type) return unfit("stores its products in different types");
-    }
-    return ModelShape{.layers = layer.count,
+    return LlamaShape{.layers = layer.count,
                       .hidden = stack.hidden,
                       .query_heads = attention.query_heads,
                       .kv_heads = attention.kv_heads,
                       .head_dim = attention.head_dim,
                       .ffn_width = ffn.down.k,
-                      .experts = ffn.experts,
-                      .experts_chosen = ffn.chosen,
                       .vocabulary = stack.vocabulary,
-                      .window = attention.window,
                       .qk_norm = attention.norm != HeadNorm::none,
-                      .bias = attention.qkv.bias,
-                      .weights = attention.qkv.type,
-                      .head = stack.head.type,
-                      .kv = stack.kv};
+                      .bias = attention.qkv.bias};
 }
 
 std::unexpected<Problem> explain(const predict::Scenario& scenario, const Unfit& unfit, std::string_view whom,
@@ -312,11 +300,6 @@ std::unexpected<Problem> explain(const predict::Scenario& scenario, const Unfit&
 
 }  // namespace
 
-std::int64_t StackShape::layers() const {
-    return std::accumulate(kinds.begin(), kinds.end(), std::int64_t{0},
-                           [](std::int64_t sum, const LayerShape& kind) { return sum + kind.count; });
-}
-
 Result<StackShape> stack_shape(const predict::Scenario& scenario) {
     auto stack = read_stack(scenario);
     if (!stack)
@@ -324,9 +307,9 @@ Result<StackShape> stack_shape(const predict::Scenario& scenario) {
     return std::move(*stack);
 }
 
-Result<ModelShape> llama_shape(const predict::Scenario& scenario, std::string_view whom, Mixtures mixtures) {
+Result<LlamaShape> llama_shape(const predict::Scenario& scenario, std::string_view whom) {
     const auto stack = read_stack(scenario);
-    const auto shape = stack ? as_llama(*stack, mixtures) : std::unexpected(stack.error());
+    const auto shape = stack ? as_llama(*stack) : std::unexpected(stack.error());
     if (!shape) return explain(scenario, shape.error(), whom, "a Llama-like model");
     return *shape;
 }

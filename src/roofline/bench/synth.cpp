@@ -78,7 +78,7 @@ std::uint64_t tensor_bytes(const SynthTensor& tensor) {
     return elements / type->block * type->bytes;
 }
 
-std::vector<SynthTensor> list_tensors(const ModelShape& shape, const SynthOptions& options, std::uint32_t type) {
+std::vector<SynthTensor> list_tensors(const LlamaShape& shape, const SynthOptions& options, std::uint32_t type) {
     std::vector<SynthTensor> tensors;
     const auto add = [&](std::string name, std::int64_t inner, std::int64_t outer) {
         SynthTensor& tensor = tensors.emplace_back();
@@ -187,7 +187,7 @@ std::vector<std::byte> random_piece(std::uint32_t type, std::uint64_t inner, std
 
 }  // namespace
 
-Result<SynthPlan> plan_synth(const ModelShape& shape, const SynthOptions& options) {
+Result<SynthPlan> plan_synth(const LlamaShape& shape, const SynthOptions& options) {
     const std::uint32_t type = options.dtype == "f16"    ? type_f16
                                : options.dtype == "q8_0" ? type_q8_0
                                : options.dtype == "q4_0" ? type_q4_0

@@ -34,7 +34,7 @@ struct SynthPlan {
     std::uint64_t data_bytes = 0;
 };
 
-Result<SynthPlan> plan_synth(const ModelShape& shape, const SynthOptions& options);
+Result<SynthPlan> plan_synth(const LlamaShape& shape, const SynthOptions& options);
 
 /// The bytes of the data section, piece by piece; `write` returns false to end it (a full disk, Ctrl-C).
 bool write_synth(const SynthPlan& plan, const std::function<bool(std::span<const std::byte>)>& write);

@@ -313,9 +313,7 @@ void run_whole_step(Place& place, StageRun& stage, const predict::Scenario& scen
     const std::string what = fmt::format("{}, batch {}: whole step", asked.name, asked.batch);
     progress.say(what, place.cuda ? asked.times.limit.value : 0.0);
     if (place.cuda) {
-        const auto llama = bench::llama_shape(scenario, "a whole step on CUDA needs", bench::Mixtures::welcome);
-        auto steps =
-            llama ? bench::run_cuda_step(place.call, place.cuda_place, *llama, work) : std::unexpected(llama.error());
+        auto steps = bench::run_cuda_step(place.call, place.cuda_place, *shape, work);
         if (steps)
             stage.steps = std::move(*steps);
         else

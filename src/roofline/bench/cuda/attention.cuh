@@ -4,8 +4,8 @@
 // Decode. FLOPs: 2 batch query_heads context (head_dim + value_dim). Bytes: batch kv_heads context (head_dim +
 // value_dim) x bytes of a value, or where the cache is latent batch context head_dim x bytes; the queries and the
 // outputs; the parts of a split cache, which stay in the L2, are not counted.
-// Prefill. FLOPs: 2 batch query_heads (head_dim + value_dim) x the query-key pairs that the causal mask leaves. Bytes:
-// queries and outputs, and keys and values once.
+// Prefill. FLOPs: 2 batch query_heads (head_dim + value_dim) x the query-key pairs that the causal mask and a window
+// leave. Bytes: queries and outputs, and keys and values that any query sees, once.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,10 @@ struct Attention {
     int tokens = 1;       // new ones of a sequence
     int context = 0;      // keys the last token sees, itself included
     int capacity = 0;     // tokens the cache has room for, of a sequence
+    int window = 0;       // prefill alone: newest keys that a query sees, its own included; 0: all of them
+    // Of each query head the score, scaled already, of an entry without a value: its weight counts in the sum of
+    // weights alone. Null: there is none.
+    const float* sinks = nullptr;
     float key_scale = 1.0f;
     float value_scale = 1.0f;
     // Decode alone: where splits of a cache meet, parts of the result; tickets are zero between launches.

@@ -13,12 +13,22 @@ namespace roofline::cuda::kernels {
 
 constexpr float log2_e = 1.4426950408889634f;
 constexpr float nothing = -1e30f;  // a score that is no key's: finite, so that differences of two are numbers
+/// Where the highest score begins if the first tile may have no key that counts: under any key's, and so far over
+/// `nothing` that the weights of such a tile are zero. (Relative to `nothing` itself they would be one, or, where the
+/// scaled difference is rounded, anything up to infinity, which no later factor of zero wipes out.)
+constexpr float unseen = 1e-3f * nothing;
 
 /// 2^exponent to two units in the last place, by one instruction; 0 where that is tiny.
 __device__ inline float power(float exponent) {
     float value;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(exponent));
     return value;
+}
+
+/// The score of a query head's sink as an exponent; where there is none, one whose weight is zero. A sink so high that
+/// its weight is infinite is well too: what is divided by it becomes zero.
+__device__ inline float sink_of(const Attention& a, int head) {
+    return a.sinks != nullptr ? log2_e * a.sinks[head] : __int_as_float(0xFF800000);
 }
 
 /// Which of a head's splits this block is.
@@ -148,7 +158,9 @@ class Meeting {
     }
 
     __device__ void write(int four, const Sum& all) const {
-        const float factor = a_.value_scale / all.weight;
+        // The one place that each four comes to once, however the keys are divided.
+        const int head = static_cast<int>(blockIdx.z) % a_.kv_heads * group_ + four / fours;
+        const float factor = a_.value_scale / (all.weight + power(sink_of(a_, head) - all.peak));
         __nv_bfloat162 pairs[2] = {__floats2bfloat162_rn(all.sum.x * factor, all.sum.y * factor),
                                    __floats2bfloat162_rn(all.sum.z * factor, all.sum.w * factor)};
         *reinterpret_cast<uint2*>(output_ + 4 * four) = reinterpret_cast<const uint2&>(pairs);

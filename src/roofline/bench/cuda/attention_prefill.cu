@@ -81,6 +81,7 @@ __global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
     const int first_query = static_cast<int>(gridDim.x - 1 - blockIdx.x) * tile_queries;
     const int keys_seen = min(a.context, past + first_query + tile_queries);
     const int key_tiles = (keys_seen + tile_keys - 1) / tile_keys;
+    const int first_tile = a.window > 0 ? max(0, past + first_query - a.window + 1) / tile_keys : 0;
     const std::size_t rows_before =
         (static_cast<std::size_t>(sequence) * a.kv_heads + kv_head) * static_cast<std::size_t>(a.capacity);
     const auto* keys = static_cast<const __nv_bfloat16*>(a.keys) + rows_before * Keys;
@@ -95,7 +96,7 @@ __global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
         fetch_rows<Values>(to + tile_keys * Keys * 2, values, tile * tile_keys, a.context - 1);
         asm volatile("cp.async.commit_group;");
     };
-    fetch(0);
+    fetch(first_tile);
 
     const int row[2] = {first_query + 16 * warp + quad, first_query + 16 * warp + quad + 8};
     std::uint32_t query[Keys / 16][4];
@@ -112,10 +113,10 @@ __global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
     }
 
     const float to_exponent = log2_e * rsqrtf(static_cast<float>(Keys));
-    float highest[2] = {nothing, nothing};
+    float highest[2] = {unseen, unseen};
     float total[2] = {};
     float output[Values / 8][4] = {};
-    for (int tile = 0; tile < key_tiles; ++tile) {
+    for (int tile = first_tile; tile < key_tiles; ++tile) {
         if (tile + 1 < key_tiles) {
             fetch(tile + 1);
             asm volatile("cp.async.wait_group 1;");
@@ -136,6 +137,18 @@ __global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
                                      key_tile + place<Keys>(16 * j + lane / 16 * 8 + lane % 8, 2 * i + lane / 8 % 2));
                 mma_bf16(scores[2 * j], query[i][0], query[i][1], query[i][2], query[i][3], key[0], key[1]);
                 mma_bf16(scores[2 * j + 1], query[i][0], query[i][1], query[i][2], query[i][3], key[2], key[3]);
+            }
+        }
+        // Keys too old for a query of the warp: apart from those too new, because few tiles have any.
+        if (a.window > 0 && tile * tile_keys < past + first_query + 16 * warp + 16 - a.window) {
+#pragma unroll
+            for (int j = 0; j < tile_keys / 8; ++j) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    if (tile * tile_keys + 8 * j + 2 * corner + i % 2 <= past + row[i / 2] - a.window) {
+                        scores[j][i] = nothing;
+                    }
+                }
             }
         }
         const bool masked = tile * tile_keys + tile_keys > past + first_query + 16 * warp;
@@ -196,7 +209,7 @@ __global__ __launch_bounds__(warps * 32) void prefill_kernel(Attention a) {
         sum += __shfl_xor_sync(~0u, sum, 1);
         sum += __shfl_xor_sync(~0u, sum, 2);
         if (row[half] >= a.tokens) continue;
-        const float factor = 1.0f / sum;
+        const float factor = 1.0f / (sum + exp2f(sink_of(a, head) - highest[half]));
         auto* to = static_cast<__nv_bfloat16*>(a.output) +
                    ((static_cast<std::size_t>(sequence) * a.tokens + row[half]) * a.query_heads + head) * Values +
                    2 * corner;

@@ -49,7 +49,9 @@ struct PrefillTurn {
     int sequence;
     int head;
     int first;  // query
+    int begin;  // the first key of the first tile
     int tiles;  // of keys
+    int aged;   // the first of these, which have keys that are too old for some query
 };
 
 /// `together`: kv heads whose keys and values are read at the same time.
@@ -65,13 +67,17 @@ __device__ inline PrefillTurn prefill_turn(const Attention& a, int turn, int tog
     one.sequence = one.kv_head / a.kv_heads;
     one.head = one.kv_head % a.kv_heads * group + of_part % group;
     one.first = (parts - 1 - turn % each / heads) * queries;
-    one.tiles = (min(a.context, a.context - a.tokens + one.first + queries) + tile - 1) / tile;
+    const int past = a.context - a.tokens;
+    one.begin = a.window > 0 ? max(0, past + one.first - a.window + 1) / tile * tile : 0;
+    one.tiles = (min(a.context, past + one.first + queries) - one.begin + tile - 1) / tile;
+    one.aged = a.window > 0 ? (max(0, past + one.first + queries - a.window - one.begin) + tile - 1) / tile : 0;
     return one;
 }
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/// What a warp group of queries knows of the keys it has seen. A lane has two of its queries, 8 apart.
+/// What a warp group of queries knows of the keys it has seen. A lane has two of its queries, 8 apart. Positions and
+/// tiles count from the first key that is brought.
 template <int Keys, int Values, int Tile>
 class PrefillGroup {
     using Room = PrefillRoom<Keys, Values, Tile>;
@@ -92,7 +98,8 @@ class PrefillGroup {
         }
     }
 
-    __device__ void take_all(int tiles, float to_exponent) {
+    /// `aged`: as PrefillTurn's. `window`: as Attention's.
+    __device__ void take_all(int tiles, int aged, int window, float to_exponent) {
         std::uint32_t weights[Tile / 16][4];
         float scores[Tile / 2];
         begin_scores(0, scores);
@@ -100,6 +107,7 @@ class PrefillGroup {
         sums_settled(scores);
         release(full_keys_ + empty_keys, 0);
         float factor[2];
+        if (aged > 0) drop_aged(0, scores, window);
         weigh(0, scores, to_exponent, factor);
         pack(scores, weights);
         for (int tile = 1; tile < tiles; ++tile) {
@@ -108,6 +116,7 @@ class PrefillGroup {
             warpgroup_wait<1>();
             sums_settled(scores);
             release(full_keys_ + empty_keys, tile);
+            if (tile < aged) drop_aged(tile, scores, window);
             weigh(tile, scores, to_exponent, factor);
             warpgroup_wait<0>();
             settle_output();
@@ -124,8 +133,9 @@ class PrefillGroup {
         settle_output();
     }
 
-    /// Of `head`, into rows of `heads` such.
-    __device__ void write(__nv_bfloat16* output, int heads, int head, int past, int tokens) const {
+    /// Of `head`, into rows of `heads` such. `past`: the position of the first token. `sink`: an exponent.
+    __device__ void write(__nv_bfloat16* output, int heads, int head, int past, int tokens, float sink,
+                          float to_exponent) const {
         const int corner = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
@@ -134,7 +144,7 @@ class PrefillGroup {
             total += __shfl_xor_sync(~0u, total, 2);
             const int token = position_ + 8 * half - past;
             if (token >= tokens) continue;
-            const float factor = 1.0f / total;
+            const float factor = 1.0f / (total + power(fmaf(-highest_[half], to_exponent, sink)));
             __nv_bfloat16* to = output +
                                 (static_cast<std::size_t>(token) * static_cast<std::size_t>(heads) + head) * Values +
                                 2 * corner;
@@ -206,6 +216,15 @@ class PrefillGroup {
         warpgroup_commit();
     }
 
+    /// Keys that are too old do not count: apart from those that are too new, because few tiles have any.
+    __device__ void drop_aged(int tile, float (&scores)[Tile / 2], int window) const {
+        const int key = tile * Tile + 2 * (static_cast<int>(threadIdx.x) % 4);
+#pragma unroll
+        for (int j = 0; j < Tile / 2; ++j) {
+            if (key + j / 4 * 8 + j % 2 <= position_ + j % 4 / 2 * 8 - window) scores[j] = nothing;
+        }
+    }
+
     /// Scores of a tile become weights relative to the highest so far; `factor`: what sums before it are worth then.
     __device__ void weigh(int tile, float (&scores)[Tile / 2], float to_exponent, float (&factor)[2]) {
         const int key = tile * Tile + 2 * (static_cast<int>(threadIdx.x) % 4);
@@ -254,9 +273,9 @@ class PrefillGroup {
     std::uint32_t room_;
     std::uint32_t queries_;
     std::uint32_t full_keys_;
-    int position_;                           // of the lane's first query
-    float highest_[2] = {nothing, nothing};  // score, before it is scaled
-    float total_[2] = {};                    // of this lane's weights
+    int position_;                         // of the lane's first query
+    float highest_[2] = {unseen, unseen};  // score, before it is scaled
+    float total_[2] = {};                  // of this lane's weights
     float output_[instructions][value_sums];
 };
 
@@ -297,7 +316,7 @@ __global__ __launch_bounds__(PrefillRoom<Keys, Values, Tile>::threads,
                 barrier_expect(full + stage * 8, bytes);
                 for (int chunk = 0; chunk < chunks; ++chunk) {
                     entry_copy(to + stage * bytes + static_cast<std::uint32_t>(chunk * Tile * 128), map, chunk * 64,
-                               tile * Tile, turn.kv_head, full + stage * 8);
+                               turn.begin + tile * Tile, turn.kv_head, full + stage * 8);
                 }
             };
             fetch(a.key_tiles, Room::key_chunks, room, barriers, barriers + Group::empty_keys);
@@ -328,12 +347,14 @@ __global__ __launch_bounds__(PrefillRoom<Keys, Values, Tile>::threads,
     asm volatile("cp.async.wait_all;" ::: "memory");
     shared_settled();
     warpgroup_meets(group);
-    Group state(room, group, past + turn.first + 64 * group);
-    state.take_all(turn.tiles, log2_e * a.key_scale * rsqrtf(static_cast<float>(Keys)));
+    Group state(room, group, past - turn.begin + turn.first + 64 * group);
+    const float sink = sink_of(a, turn.head);  // now: at the end nothing would hide that it has to come
+    const float to_exponent = log2_e * a.key_scale * rsqrtf(static_cast<float>(Keys));
+    state.take_all(turn.tiles, turn.aged, a.window, to_exponent);
     state.write(static_cast<__nv_bfloat16*>(a.output) + static_cast<std::size_t>(turn.sequence) *
                                                             static_cast<std::size_t>(a.tokens) *
                                                             static_cast<std::size_t>(a.query_heads) * Values,
-                a.query_heads, turn.head, past, a.tokens);
+                a.query_heads, turn.head, past - turn.begin, a.tokens, sink, to_exponent);
 #endif
 }
 

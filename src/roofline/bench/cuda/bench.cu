@@ -26,18 +26,28 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
         }
         // Those for routed experts take bf16, as a step's products do.
         const bool fp8_activations = activations == Format::fp8 && experts == 1;
-        return run(clock, ProductTask{m, whole(task, "n"), whole(task, "k"), weights, fp8_activations, experts},
+        return run(clock,
+                   ProductTask{m, whole(task, "n"), whole(task, "k"), weights, fp8_activations, experts,
+                               task.value("settled", false)},
                    backend, effort);
     }
     if (kind == "attention") {
         const std::string stage = text(task, "stage", "decode");
         if (stage != "decode" && stage != "prefill") throw Failure{"no stage " + stage};
-        return run(clock,
-                   AttentionTask{stage == "prefill", whole(task, "batch"), whole(task, "query_heads"),
-                                 whole(task, "kv_heads"), whole(task, "head_dim"), whole(task, "context", 0, 0),
-                                 whole(task, "tokens", 1, 1), format_named(text(task, "kv_dtype", "bf16")),
-                                 whole(task, "value_dim", 0, 0), task.value("latent", false)},
-                   backend, effort);
+        return run(
+            clock,
+            AttentionTask{stage == "prefill", whole(task, "batch"), whole(task, "query_heads"), whole(task, "kv_heads"),
+                          whole(task, "head_dim"), whole(task, "context", 0, 0), whole(task, "tokens", 1, 1),
+                          format_named(text(task, "kv_dtype", "bf16")), whole(task, "value_dim", 0, 0),
+                          task.value("latent", false), whole(task, "window", 0, 0), task.value("sinks", false)},
+            backend, effort);
+    }
+    if (kind == "absorption") {
+        return run(
+            clock,
+            HeadsTask{whole(task, "rows"), whole(task, "heads"), whole(task, "head_dim"), whole(task, "value_dim"),
+                      whole(task, "k"), format_named(text(task, "weight_dtype", "bf16"))},
+            backend, effort);
     }
     SmallTask small{kind,
                     whole(task, "rows", 0, 0),

@@ -190,6 +190,9 @@ struct LibraryAttention::Parts {
 
 LibraryAttention::LibraryAttention(const Attention& shape, Format cache) {
     if (shape.latent) throw Failure{"cuDNN attention is not asked for latent caches"};
+    if (shape.window > 0 || shape.sinks != nullptr) {
+        throw Failure{"cuDNN's attention is asked for without windows and sinks"};
+    }
     if (cache != Format::bf16) throw Failure{"cuDNN attention is asked for bf16 caches only"};
     if (shape.context % 128 != 0) throw Failure{"cuDNN attention is asked for contexts that are multiples of 128 only"};
     const bool causal = shape.tokens > 1;

@@ -1,6 +1,7 @@
 // The kernels of elementwise.cuh: 16 bytes a thread, one row a block where a row is summed.
 #include <algorithm>
 #include <cuda_fp8.h>
+#include <type_traits>
 
 #include "roofline/bench/cuda/eights.cuh"
 #include "roofline/bench/cuda/elementwise.cuh"
@@ -25,83 +26,83 @@ __device__ float block_sum(float value) {
     return total;
 }
 
+__device__ void add_to(Eight& sum, const Eight& other, float factor = 1.0f) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sum.v[i] += factor * other.v[i];
+}
+
 /// Eight values of a row of x.
-__device__ Eight eight_of(const void* x, std::size_t row, int piece, int pieces) {
-    return read(x, row * pieces + piece);
+__device__ Eight eight_of(const Addend& x, std::size_t row, int piece, int pieces) {
+    Eight sum = read(x.rows, row * pieces + piece);
+    if (x.more != nullptr) add_to(sum, read(x.more, (x.same_for_all ? 0 : row * pieces) + piece));
+    return sum;
 }
 __device__ Eight eight_of(const RowSums& x, std::size_t row, int piece, int pieces) {
     Eight sum = {};
+    if (x.beside != nullptr) {
+        add_to(sum, read(x.beside, row * pieces + piece), x.gates != nullptr ? x.gates[row] : 1.0f);
+    }
 #pragma unroll 8
     for (int i = 0; i < x.count; ++i) {
         const std::size_t at = row * x.count + i;
         const float share = x.shares[at];
-        const Eight part = read(x.rows, static_cast<std::size_t>(x.places[at]) * pieces + piece);
-#pragma unroll
-        for (int j = 0; j < 8; ++j) sum.v[j] += share * part.v[j];
+        add_to(sum, read(x.rows, static_cast<std::size_t>(x.places[at]) * pieces + piece), share);
     }
     return sum;
 }
-
-/// A row of up to 8 x 8 x threads values, kept in registers between its two passes.
-template <bool Add, class Rows>
-__global__ void norm_kernel(void* to, void* residual, Rows x, const void* weight, int width) {
-    constexpr int most = 4;
-    let_next_start();
-    wait_for_previous();
-    const int pieces = width / 8;
-    const std::size_t row = static_cast<std::size_t>(blockIdx.x) * pieces;
-    Eight mine[most];
-    float squares = 0.0f;
-#pragma unroll
-    for (int i = 0; i < most; ++i) {
-        const int piece = static_cast<int>(threadIdx.x + i * blockDim.x);
-        if (piece >= pieces) break;
-        mine[i] = eight_of(x, blockIdx.x, piece, pieces);
-        if constexpr (Add) {
-            const Eight before = read(residual, row + piece);
-#pragma unroll
-            for (int j = 0; j < 8; ++j)
-                mine[i].v[j] = __bfloat162float(__float2bfloat16_rn(mine[i].v[j] + before.v[j]));
-            write(residual, row + piece, mine[i]);
-        }
-#pragma unroll
-        for (int j = 0; j < 8; ++j) squares += mine[i].v[j] * mine[i].v[j];
-    }
-    const float factor = rsqrtf(block_sum(squares) / static_cast<float>(width) + epsilon);
-#pragma unroll
-    for (int i = 0; i < most; ++i) {
-        const int piece = static_cast<int>(threadIdx.x + i * blockDim.x);
-        if (piece >= pieces) break;
-        const Eight gain = read(weight, piece);
-#pragma unroll
-        for (int j = 0; j < 8; ++j) mine[i].v[j] *= factor * gain.v[j];
-        write(to, row + piece, mine[i]);
-    }
+/// Rows that may lie apart, as they are.
+struct Apart {
+    const void* rows;
+    int row;  // pieces from one to the next
+};
+__device__ Eight eight_of(const Apart& x, std::size_t row, int piece, int) {
+    return read(x.rows, row * x.row + piece);
 }
 
-/// Kept in registers as above, between three passes.
-__global__ void layer_norm_kernel(void* to, const void* x, const void* weight, const void* bias, int width) {
-    constexpr int most = 4;
+constexpr int most_row_threads = 512;
+
+/// A row of up to 8 x Most x threads values, kept in registers between its passes. `to_row`: pieces from one to the
+/// next.
+template <bool Add, bool Mean, int Most, class Rows>
+__global__ __launch_bounds__(most_row_threads) void norm_kernel(void* to, int to_row, void* residual, Rows x,
+                                                                NormWeights weights, int width) {
     let_next_start();
-    wait_for_previous();
     const int pieces = width / 8;
     const std::size_t row = static_cast<std::size_t>(blockIdx.x) * pieces;
     const auto each_piece = [&](const auto& take) {
 #pragma unroll
-        for (int i = 0; i < most; ++i) {
+        for (int i = 0; i < Most; ++i) {
             const int piece = static_cast<int>(threadIdx.x + i * blockDim.x);
             if (piece < pieces) take(i, piece);
         }
     };
-    Eight mine[most];
-    float sum = 0.0f;
+    // No kernel writes a norm's weights: they come while the kernel before ends.
+    uint4 gains[Most];
+    uint4 biases[Mean ? Most : 1];
     each_piece([&](int i, int piece) {
-        mine[i] = read(x, row + piece);
-#pragma unroll
-        for (int j = 0; j < 8; ++j) sum += mine[i].v[j];
+        gains[i] = static_cast<const uint4*>(weights.gains)[piece];
+        if constexpr (Mean) biases[i] = static_cast<const uint4*>(weights.bias)[piece];
     });
-    const float mean = block_sum(sum) / static_cast<float>(width);
-    __syncthreads();  // before others' sums are written over
+    wait_for_previous();
+    Eight mine[Most];
+    float mean = 0.0f;
+    each_piece([&](int i, int piece) {
+        mine[i] = eight_of(x, blockIdx.x, piece, pieces);
+        if constexpr (Add) {
+            add_to(mine[i], read(residual, row + piece));
+#pragma unroll
+            for (int j = 0; j < 8; ++j) mine[i].v[j] = __bfloat162float(__float2bfloat16_rn(mine[i].v[j]));
+            write(residual, row + piece, mine[i]);
+        }
+        if constexpr (Mean) {
+#pragma unroll
+            for (int j = 0; j < 8; ++j) mean += mine[i].v[j];
+        }
+    });
+    if constexpr (Mean) {
+        mean = block_sum(mean) / static_cast<float>(width);
+        __syncthreads();  // before others' sums are written over
+    }
     float squares = 0.0f;
     each_piece([&](int i, int) {
 #pragma unroll
@@ -109,21 +110,48 @@ __global__ void layer_norm_kernel(void* to, const void* x, const void* weight, c
     });
     const float factor = rsqrtf(block_sum(squares) / static_cast<float>(width) + epsilon);
     each_piece([&](int i, int piece) {
-        const Eight gain = read(weight, piece);
-        const Eight added = read(bias, piece);
+        const Eight gain = read(&gains[i], 0);
+        Eight normed = {};
+        if constexpr (Mean) normed = read(&biases[i], 0);
 #pragma unroll
-        for (int j = 0; j < 8; ++j) mine[i].v[j] = (mine[i].v[j] - mean) * factor * gain.v[j] + added.v[j];
-        write(to, row + piece, mine[i]);
+        for (int j = 0; j < 8; ++j) normed.v[j] += (mine[i].v[j] - mean) * factor * gain.v[j];
+        write(to, static_cast<std::size_t>(blockIdx.x) * to_row + piece, normed);
     });
 }
 
-__global__ void gelu_kernel(void* to, const void* x, std::size_t total) {
+template <class Rows>
+__global__ void add_rows_kernel(void* residual, Rows x, int pieces, std::size_t total) {
+    let_next_start();
+    wait_for_previous();
+    const std::size_t index = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= total) return;
+    Eight sum = eight_of(x, index / pieces, static_cast<int>(index % pieces), pieces);
+    add_to(sum, read(residual, index));
+    write(residual, index, sum);
+}
+
+__global__ void row_gates_kernel(float* to, const void* x, const void* weight, int pieces) {
+    let_next_start();
+    wait_for_previous();
+    float sum = 0.0f;
+    for (int piece = static_cast<int>(threadIdx.x); piece < pieces; piece += static_cast<int>(blockDim.x)) {
+        const Eight mine = read(x, static_cast<std::size_t>(blockIdx.x) * pieces + piece);
+        const Eight factor = read(weight, piece);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) sum += mine.v[i] * factor.v[i];
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) to[blockIdx.x] = 1.0f / (1.0f + __expf(-sum));
+}
+
+__global__ void gelu_kernel(void* to, const void* x, const void* bias, int pieces, std::size_t total) {
     constexpr float factor = 1.59576912f;  // 2 sqrt(2 / pi)
     let_next_start();
     wait_for_previous();
     const std::size_t index = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (index >= total) return;
     Eight eight = read(x, index);
+    if (bias != nullptr) add_to(eight, read(bias, index % pieces));
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const float value = eight.v[i];
@@ -140,29 +168,35 @@ __global__ void sum_rows_kernel(void* to, RowSums x, int pieces, std::size_t tot
     write(to, index, eight_of(x, index / pieces, static_cast<int>(index % pieces), pieces));
 }
 
-__global__ void silu_kernel(void* to, const void* gate_up, int pieces, std::size_t total) {
-    let_next_start();
+template <bool Holds>
+__global__ void silu_kernel(void* to, const void* gate_up, const void* bias, int pieces, std::size_t total) {
+    if constexpr (!Holds) let_next_start();
     wait_for_previous();
+    if constexpr (Holds) let_next_start();
     const std::size_t index = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (index >= total) return;
     const std::size_t row = index / pieces;
-    const Eight gate = read(gate_up, row * 2 * pieces + index % pieces);
-    Eight up = read(gate_up, (row * 2 + 1) * pieces + index % pieces);
+    const std::size_t piece = index % pieces;
+    Eight gate = read(gate_up, row * 2 * pieces + piece);
+    Eight up = read(gate_up, (row * 2 + 1) * pieces + piece);
+    if (bias != nullptr) {
+        add_to(gate, read(bias, piece));
+        add_to(up, read(bias, pieces + piece));
+    }
 #pragma unroll
     for (int i = 0; i < 8; ++i) up.v[i] *= gate.v[i] / (1.0f + __expf(-gate.v[i]));
     write(to, index, up);
 }
 
-__global__ void add_kernel(void* to, const void* a, const void* b, std::size_t total) {
+__global__ void add_kernel(void* to, const void* a, const void* b, const void* c, std::size_t total) {
     let_next_start();
     wait_for_previous();
     const std::size_t index = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (index >= total) return;
-    Eight first = read(a, index);
-    const Eight second = read(b, index);
-#pragma unroll
-    for (int i = 0; i < 8; ++i) first.v[i] += second.v[i];
-    write(to, index, first);
+    Eight sum = read(a, index);
+    add_to(sum, read(b, index));
+    if (c != nullptr) add_to(sum, read(c, index));
+    write(to, index, sum);
 }
 
 __global__ void add_bias_kernel(void* x, const void* bias, int pieces, std::size_t total) {
@@ -171,36 +205,8 @@ __global__ void add_bias_kernel(void* x, const void* bias, int pieces, std::size
     const std::size_t index = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (index >= total) return;
     Eight sum = read(x, index);
-    const Eight added = read(bias, index % pieces);
-#pragma unroll
-    for (int i = 0; i < 8; ++i) sum.v[i] += added.v[i];
+    add_to(sum, read(bias, index % pieces));
     write(x, index, sum);
-}
-
-/// A warp a head of up to 256 values.
-__global__ void norm_heads_kernel(void* rows_of_heads, const void* weights, int heads, int normed_heads, int all_heads,
-                                  int head_dim, std::size_t total) {
-    let_next_start();
-    wait_for_previous();
-    const std::size_t index = (static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
-    if (index >= total) return;
-    const int pieces = head_dim / 8;
-    const int piece = static_cast<int>(threadIdx.x % 32);
-    const int head = static_cast<int>(index % normed_heads);
-    const std::size_t at = (index / normed_heads * all_heads + head) * pieces + piece;
-    Eight mine{};
-    if (piece < pieces) mine = read(rows_of_heads, at);
-    float squares = 0.0f;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) squares += mine.v[i] * mine.v[i];
-#pragma unroll
-    for (int i = 16; i > 0; i /= 2) squares += __shfl_xor_sync(~0u, squares, i);
-    if (piece >= pieces) return;
-    const float factor = rsqrtf(squares / static_cast<float>(head_dim) + epsilon);
-    const Eight gain = read(weights, (head < heads ? 0 : pieces) + piece);
-#pragma unroll
-    for (int i = 0; i < 8; ++i) mine.v[i] *= factor * gain.v[i];
-    write(rows_of_heads, at, mine);
 }
 
 __global__ void embed_kernel(void* to, const void* table, const int* which, int pieces, std::size_t total) {
@@ -321,37 +327,90 @@ dim3 blocks_for(std::size_t total) {
 
 /// Threads of a block that takes a row: as many as there are 16-byte pieces, within reason.
 int row_threads(int width) {
-    if (width % 8 != 0 || width / 8 > 4 * 1024) {
+    if (width % 8 != 0 || width / 8 > 8 * most_row_threads) {
         throw Failure{"a norm's width must be a multiple of 8, at most 32768, but is " + std::to_string(width)};
     }
-    return std::clamp((width / 8 + 31) / 32 * 32, 32, 1024);
+    return std::clamp((width / 8 + 31) / 32 * 32, 32, most_row_threads);
+}
+
+}  // namespace
+
+namespace {
+
+template <bool Add, class Rows>
+void start_norm(void* to, int to_row, void* residual, const Rows& x, const NormWeights& weights, int rows, int width,
+                Launch launch) {
+    const auto start_with = [&](auto* kernel) {
+        start(kernel, dim3(static_cast<unsigned>(rows)), row_threads(width), 0, launch.overlap, launch.stream, to,
+              to_row / 8, residual, x, weights, width);
+    };
+    const auto start_for = [&]<int Most>(std::integral_constant<int, Most>) {
+        if (weights.bias != nullptr) {
+            start_with(&norm_kernel<Add, true, Most, Rows>);
+        } else {
+            start_with(&norm_kernel<Add, false, Most, Rows>);
+        }
+    };
+    const int each = (width / 8 + most_row_threads - 1) / most_row_threads;
+    if (each <= 1) {
+        start_for(std::integral_constant<int, 1>{});
+    } else if (each <= 2) {
+        start_for(std::integral_constant<int, 2>{});
+    } else if (each <= 4) {
+        start_for(std::integral_constant<int, 4>{});
+    } else {
+        start_for(std::integral_constant<int, 8>{});
+    }
+}
+
+template <class Rows>
+void start_add_rows(void* residual, const Rows& x, int rows, int width, Launch launch) {
+    const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width / 8);
+    start(&add_rows_kernel<Rows>, blocks_for(total), threads, 0, launch.overlap, launch.stream, residual, x, width / 8,
+          total);
 }
 
 }  // namespace
 
 void norm(void* to, const void* x, const void* weight, int rows, int width, Launch launch) {
-    start(&norm_kernel<false, const void*>, dim3(static_cast<unsigned>(rows)), row_threads(width), 0, launch.overlap,
-          launch.stream, to, static_cast<void*>(nullptr), x, weight, width);
+    norm_apart(to, width, x, width, weight, rows, width, launch);
+}
+
+void norm_apart(void* to, int to_row, const void* x, int x_row, const void* weight, int rows, int width,
+                Launch launch) {
+    start_norm<false>(to, to_row, nullptr, Apart{x, x_row / 8}, {weight, nullptr}, rows, width, launch);
 }
 
 void layer_norm(void* to, const void* x, const void* weight, const void* bias, int rows, int width, Launch launch) {
-    start(&layer_norm_kernel, dim3(static_cast<unsigned>(rows)), row_threads(width), 0, launch.overlap, launch.stream,
-          to, x, weight, bias, width);
+    start_norm<false>(to, width, nullptr, Apart{x, width / 8}, {weight, bias}, rows, width, launch);
 }
 
-void gelu(void* to, const void* x, int rows, int width, Launch launch) {
+void add_norm(void* to, void* residual, const Addend& x, const NormWeights& weights, int rows, int width,
+              Launch launch) {
+    start_norm<true>(to, width, residual, x, weights, rows, width, launch);
+}
+
+void add_norm(void* to, void* residual, const RowSums& x, const NormWeights& weights, int rows, int width,
+              Launch launch) {
+    start_norm<true>(to, width, residual, x, weights, rows, width, launch);
+}
+
+void add_rows(void* residual, const Addend& x, int rows, int width, Launch launch) {
+    start_add_rows(residual, x, rows, width, launch);
+}
+
+void add_rows(void* residual, const RowSums& x, int rows, int width, Launch launch) {
+    start_add_rows(residual, x, rows, width, launch);
+}
+
+void gelu(void* to, const void* x, int rows, int width, Launch launch, const void* bias) {
     const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width / 8);
-    start(&gelu_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, x, total);
+    start(&gelu_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, x, bias, width / 8, total);
 }
 
-void add_norm(void* to, void* residual, const void* x, const void* weight, int rows, int width, Launch launch) {
-    start(&norm_kernel<true, const void*>, dim3(static_cast<unsigned>(rows)), row_threads(width), 0, launch.overlap,
-          launch.stream, to, residual, x, weight, width);
-}
-
-void add_norm(void* to, void* residual, const RowSums& x, const void* weight, int rows, int width, Launch launch) {
-    start(&norm_kernel<true, RowSums>, dim3(static_cast<unsigned>(rows)), row_threads(width), 0, launch.overlap,
-          launch.stream, to, residual, x, weight, width);
+void row_gates(float* to, const void* x, const void* weight, int rows, int width, Launch launch) {
+    start(&row_gates_kernel, dim3(static_cast<unsigned>(rows)), threads, 0, launch.overlap, launch.stream, to, x,
+          weight, width / 8);
 }
 
 void sum_rows(void* to, const RowSums& x, int rows, int width, Launch launch) {
@@ -359,27 +418,26 @@ void sum_rows(void* to, const RowSums& x, int rows, int width, Launch launch) {
     start(&sum_rows_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, x, width / 8, total);
 }
 
-void silu_product(void* to, const void* gate_up, int rows, int width, Launch launch) {
+void silu_product(void* to, const void* gate_up, int rows, int width, Launch launch, const void* bias, bool holds) {
     const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width / 8);
-    start(&silu_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, gate_up, width / 8, total);
+    start(holds ? &silu_kernel<true> : &silu_kernel<false>, blocks_for(total), threads, 0, launch.overlap,
+          launch.stream, to, gate_up, bias, width / 8, total);
 }
 
 void add(void* to, const void* a, const void* b, int rows, int width, Launch launch) {
     const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width / 8);
-    start(&add_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, a, b, total);
+    start(&add_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, a, b,
+          static_cast<const void*>(nullptr), total);
+}
+
+void add_two(void* to, const void* x, const void* a, const void* b, int rows, int width, Launch launch) {
+    const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width / 8);
+    start(&add_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, x, a, b, total);
 }
 
 void add_bias(void* x, const void* bias, int rows, int width, Launch launch) {
     const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width / 8);
     start(&add_bias_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, x, bias, width / 8, total);
-}
-
-void norm_heads(void* rows_of_heads, const void* weights, int rows, int heads, int kv_heads, int head_dim,
-                Launch launch) {
-    if (head_dim > 256) throw Failure{"norms of heads take up to 256 values, not " + std::to_string(head_dim)};
-    const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(heads + kv_heads);
-    start(&norm_heads_kernel, blocks_for(total * 32), threads, 0, launch.overlap, launch.stream, rows_of_heads, weights,
-          heads, heads + kv_heads, heads + 2 * kv_heads, head_dim, total);
 }
 
 void embed(void* to, const void* table, const int* which, int rows, int width, Launch launch) {

@@ -18,11 +18,18 @@ struct Launch {
 /// to = x / rms(x) * weight, a row at a time. 4 rows width FLOP; 4 rows width + 2 width bytes.
 void norm(void* to, const void* x, const void* weight, int rows, int width, Launch launch);
 
+/// The same of rows that do not follow each other: `to_row` and `x_row` numbers from one to the next.
+void norm_apart(void* to, int to_row, const void* x, int x_row, const void* weight, int rows, int width, Launch launch);
+
 /// to = (x - mean(x)) / deviation(x) * weight + bias. 7 rows width FLOP; 4 rows width + 4 width bytes.
 void layer_norm(void* to, const void* x, const void* weight, const void* bias, int rows, int width, Launch launch);
 
-/// residual += x; to = residual / rms * weight. 5 rows width FLOP; 8 rows width + 2 width bytes.
-void add_norm(void* to, void* residual, const void* x, const void* weight, int rows, int width, Launch launch);
+/// Rows that are added to others.
+struct Addend {
+    const void* rows = nullptr;
+    const void* more = nullptr;  // added too
+    bool same_for_all = false;   // `more` is one row: a bias
+};
 
 /// Rows that are sums of rows of others, each with its share.
 struct RowSums {
@@ -30,30 +37,50 @@ struct RowSums {
     const int* places = nullptr;    // [row][count]
     const float* shares = nullptr;  // [row][count]
     int count = 0;
+    const void* beside = nullptr;  // [row, width]: added as they are,
+    const float* gates = nullptr;  // or each with its share
 };
 
-/// The same of sums. rows width (5 + 2 count) FLOP; 2 rows width (count + 3) + 2 width bytes.
-void add_norm(void* to, void* residual, const RowSums& x, const void* weight, int rows, int width, Launch launch);
+/// A norm's weights: without a bias it is by the root mean square, with one the mean is taken off.
+struct NormWeights {
+    const void* gains = nullptr;
+    const void* bias = nullptr;
+};
+
+/// residual += x; to = its norm. 5 rows width FLOP (8 with a mean), and 1 or 2 for each row added; 2 rows width bytes
+/// for each row added, 6 rows width and the weights.
+void add_norm(void* to, void* residual, const Addend& x, const NormWeights& weights, int rows, int width,
+              Launch launch);
+void add_norm(void* to, void* residual, const RowSums& x, const NormWeights& weights, int rows, int width,
+              Launch launch);
+
+/// residual += x, as above.
+void add_rows(void* residual, const Addend& x, int rows, int width, Launch launch);
+void add_rows(void* residual, const RowSums& x, int rows, int width, Launch launch);
 
 /// to = the sums. 2 rows width count FLOP; 2 rows width (count + 1) bytes.
 void sum_rows(void* to, const RowSums& x, int rows, int width, Launch launch);
 
-/// to = silu(gate) up, gate and up side by side in a row of 2 width. 5 rows width FLOP; 6 rows width bytes.
-void silu_product(void* to, const void* gate_up, int rows, int width, Launch launch);
+/// to = 1 / (1 + exp(-x . weight)), a number a row. 2 rows width FLOP; 2 rows width + 2 width bytes.
+void row_gates(float* to, const void* x, const void* weight, int rows, int width, Launch launch);
 
-/// to = gelu(x), by its approximation with a tangent. 8 rows width FLOP; 4 rows width bytes.
-void gelu(void* to, const void* x, int rows, int width, Launch launch);
+/// to = silu(gate) up, gate and up side by side in a row of 2 width, a bias of both added first where there is one.
+/// 5 rows width FLOP; 6 rows width bytes. `holds`: the next kernel does not begin before the one before this has ended.
+void silu_product(void* to, const void* gate_up, int rows, int width, Launch launch, const void* bias = nullptr,
+                  bool holds = false);
+
+/// to = gelu(x), by its approximation with a tangent, of x and its bias where there is one. 8 rows width FLOP; 4 rows
+/// width bytes.
+void gelu(void* to, const void* x, int rows, int width, Launch launch, const void* bias = nullptr);
 
 /// to = a + b. rows width FLOP; 6 rows width bytes.
 void add(void* to, const void* a, const void* b, int rows, int width, Launch launch);
 
+/// to = x + a + b. 2 rows width FLOP; 8 rows width bytes.
+void add_two(void* to, const void* x, const void* a, const void* b, int rows, int width, Launch launch);
+
 /// x += bias, the same for each row, in place. rows width FLOP; 4 rows width + 2 width bytes.
 void add_bias(void* x, const void* bias, int rows, int width, Launch launch);
-
-/// Norms queries and keys of each row (query | key | value) head by head, in place; weights: of queries, then of keys.
-/// 4 rows (heads + kv_heads) head_dim FLOP; as many bytes, and the weights.
-void norm_heads(void* rows_of_heads, const void* weights, int rows, int heads, int kv_heads, int head_dim,
-                Launch launch);
 
 /// Rows of a table, by their number. No FLOP; 4 rows width + 4 rows bytes.
 void embed(void* to, const void* table, const int* which, int rows, int width, Launch launch);

@@ -33,6 +33,7 @@ RoutedProduct Experts::routed(Kind kind, const ExpertWeights& weights, const voi
     if (kind == gate_up) {
         product.weights = weights.gate_up;
         product.scales = weights.gate_up_scales;
+        product.bias = weights.gate_up_bias;
         product.x = x;
         product.rows = routing.rows_at;
         product.y = activated_.at();
@@ -42,6 +43,7 @@ RoutedProduct Experts::routed(Kind kind, const ExpertWeights& weights, const voi
     } else {
         product.weights = weights.down;
         product.scales = weights.down_scales;
+        product.bias = weights.down_bias;
         product.x = activated_.at();
         product.y = results_.at();
         product.n = shape_.hidden;
@@ -101,7 +103,8 @@ void Experts::choose(const std::string& backend, const std::vector<ExpertWeights
     plans_.clear();
     taken_ = 0;
     for (const int size : sizes) {
-        const Routing routing = routing_.of(0, size);
+        Routing routing = routing_.of(0, size);
+        routing.bias = layers.front().router_bias;
         router_.run(router_product(layers.front(), x), false, stream);
         route(routing, scores_.at(), {stream, false});
         const auto wide = ranked(gate_up, variants[gate_up], layers, x, routing);
@@ -124,19 +127,25 @@ std::vector<std::string> Experts::chosen() const {
             "experts down: own, " + std::string(plan.ways[down].name) + panels};
 }
 
-void Experts::run(const ExpertWeights& weights, int layer, const void* x, bool overlap) const {
-    const cudaStream_t stream = clock_->stream();
-    const Launch launch_as{stream, overlap};
-    const Plan& plan = plans_[taken_];
-    const Routing routing = routing_.of(layer, plan.panel_rows);
+void Experts::route_rows(const ExpertWeights& weights, int layer, const void* x, bool overlap) const {
+    const Launch launch_as{clock_->stream(), overlap};
+    Routing routing = routing_.of(layer, plans_[taken_].panel_rows);
+    routing.bias = weights.router_bias;
     if (together_) {
         route(routing, router_product(weights, x), launch_as);
     } else {
-        router_.run(router_product(weights, x), overlap, stream);
+        router_.run(router_product(weights, x), overlap, launch_as.stream);
         route(routing, scores_.at(), launch_as);
     }
-    launch(plan.ways[gate_up], routed(gate_up, weights, x, routing), overlap, stream);
-    launch(plan.ways[down], routed(down, weights, x, routing), overlap, stream);
+}
+
+void Experts::multiply(const ExpertWeights& weights, int layer, const void* x, bool settled, bool overlap) const {
+    const Plan& plan = plans_[taken_];
+    const Routing routing = routing_.of(layer, plan.panel_rows);
+    RoutedProduct first = routed(gate_up, weights, x, routing);
+    first.settled = settled;
+    launch(plan.ways[gate_up], first, overlap, clock_->stream());
+    launch(plan.ways[down], routed(down, weights, x, routing), overlap, clock_->stream());
 }
 
 RowSums Experts::results() const {

@@ -26,10 +26,13 @@ struct ExpertShape {
 /// Weights of a layer: router [experts, hidden], experts' [experts, 2 width, hidden] and [experts, hidden, width].
 struct ExpertWeights {
     const void* router = nullptr;
+    const void* router_bias = nullptr;  // bf16 [experts]; null: none
     const void* gate_up = nullptr;
     const void* gate_up_scales = nullptr;
+    const void* gate_up_bias = nullptr;  // bf16 [experts, 2 width]; null: none
     const void* down = nullptr;
     const void* down_scales = nullptr;
+    const void* down_bias = nullptr;
 };
 
 class Experts {
@@ -43,8 +46,10 @@ class Experts {
     /// What was found, the most promising first; which is fastest among its neighbours, a step finds out.
     std::size_t plans() const { return plans_.size(); }
     void take(std::size_t plan) { taken_ = plan; }
-    /// The experts' results of x [rows, hidden].
-    void run(const ExpertWeights& weights, int layer, const void* x, bool overlap) const;
+    /// Finds the experts of x [rows, hidden].
+    void route_rows(const ExpertWeights& weights, int layer, const void* x, bool overlap) const;
+    /// Their results. `settled`: the routing had ended before the kernel that goes before could begin.
+    void multiply(const ExpertWeights& weights, int layer, const void* x, bool settled, bool overlap) const;
     /// What the last run made of each row: to be added up by whoever reads it.
     RowSums results() const;
 

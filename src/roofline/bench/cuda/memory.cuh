@@ -44,7 +44,9 @@ class Memory {
         std::swap(bytes_, other.bytes_);
         return *this;
     }
-    ~Memory() { cudaFree(data_); }
+    ~Memory() {
+        if (data_ != nullptr) cudaFree(data_);  // which even of nothing would end the capture of a graph
+    }
 
     template <class T = std::uint8_t>
     T* at(std::size_t byte = 0) const {

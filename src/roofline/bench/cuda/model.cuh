@@ -1,13 +1,15 @@
-// A Llama-like model on the device with random weights, and one step of it as kernels on a stream.
+// A model on the device with random weights, and one step of it as kernels on a stream.
 //
-// A layer: norm, query-key-value product, (norm of heads), rotary, cache write, attention, output product; add and
-// norm, gate-up product, silu and product, down product, or the same by experts (experts.cuh). Around the layers:
-// embedding; add and norm of the last tokens, head product, largest logit.
+// A layer: attention over grouped heads or latent entries, and an FFN, dense or of experts (experts.cuh), one after the
+// other or side by side, each with norms before and behind it as the model has them. Around the layers: embedding; add
+// and norm of the last tokens, head product, largest logit. What a block leaves is added to the stream by the norm that
+// reads it.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <functional>
+#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,61 +19,18 @@
 #include "roofline/bench/cuda/cudnn.cuh"
 #include "roofline/bench/cuda/elementwise.cuh"
 #include "roofline/bench/cuda/experts.cuh"
+#include "roofline/bench/cuda/layer_weights.cuh"
 #include "roofline/bench/cuda/memory.cuh"
 #include "roofline/bench/cuda/timing.cuh"
 #include "roofline/bench/cuda/ways.cuh"
 
 namespace roofline::cuda::kernels {
 
-struct ModelShape {
-    int layers = 0;
-    int hidden = 0;
-    int query_heads = 0;
-    int kv_heads = 0;
-    int head_dim = 0;
-    int ffn_width = 0;       // of one expert where there are several
-    int experts = 0;         // of a layer; 0: the FFN is dense
-    int experts_chosen = 0;  // by a token
-    int vocabulary = 0;
-    bool head_norm = false;  // queries and keys are normed head by head
-    bool bias = false;       // added to queries, keys and values
-};
-
-struct StepShape {
-    bool prefill = false;
-    int batch = 1;
-    int tokens = 1;   // new ones of a sequence
-    int context = 1;  // keys the last of them sees
-    Format weights = Format::bf16;
-    Format cache = Format::bf16;
-};
-
-/// A product's weights with their scales.
-struct Matrix {
-    Memory weights;
-    Memory scales;
-    int n = 0;
-    int k = 0;
-};
-
-struct Layer {
-    Matrix qkv;
-    Matrix output;
-    Matrix router;   // of a mixture, in bf16
-    Matrix gate_up;  // of all experts, one after another
-    Matrix down;
-    Memory attention_norm;
-    Memory ffn_norm;
-    Memory head_norms;  // of queries, then of keys
-    Memory bias;
-    Memory keys;
-    Memory values;
-};
-
 class Model {
   public:
-    /// As many layers of their own as memory allows; the others take turns with the same.
-    Model(const ModelShape& model, const StepShape& step, const Clock& clock);
+    /// As many layers of their own as memory allows; the others take turns with the same. Throws where a model has what
+    /// no kernel here does.
+    Model(const StackShape& stack, const StepShape& step, const Clock& clock);
 
     /// Chooses the fastest way for each product and for attention. "own": our kernels; "cublaslt": its products, our
     /// attention; "cudnn": its attention, the products of cuBLASLt.
@@ -81,52 +40,113 @@ class Model {
     /// One step, or the parts of it that are named, on the clock's stream.
     void run(int parts, bool overlap) const;
 
-    int distinct() const { return static_cast<int>(layers_.size()); }
+    int distinct() const;
     /// Weights, once a layer (of experts those that the last run chose), and keys and values read and written.
     /// Activations stay on the chip and do not count.
     double bytes() const;
-    /// [row][chosen] experts of a layer, as the last run found them.
-    std::vector<int> experts_chosen(int layer) const { return experts_->choices(layer); }
     const std::vector<std::string>& chosen() const { return chosen_; }
+
+    // For who checks it. Layers are counted kind by kind.
+    const StackShape& stack() const { return stack_; }
+    const StepShape& step() const { return step_; }
+    const LayerWeights& layer(std::size_t kind, int index) const {
+        const auto& own = kinds_[kind].layers;
+        return own[static_cast<std::size_t>(index) % own.size()];
+    }
+    const Memory& embedding() const { return embedding_; }
+    const Memory& positions() const { return positions_; }
+    const Norm& embedding_norm() const { return embedding_norm_; }
+    const Norm& final_norm() const { return final_norm_; }
+    const Matrix& head_matrix() const { return head_; }
+    std::vector<int> token_numbers() const;
+    /// [row][chosen] experts of a layer, as the last run found them.
+    std::vector<int> experts_chosen(std::size_t kind, int index) const { return kinds_[kind].experts->choices(index); }
     std::vector<std::uint16_t> logits() const;  // bf16 [batch, vocabulary]
     std::vector<int> tokens_found() const;
 
-    const ModelShape& shape() const { return model_; }
-    const StepShape& step() const { return step_; }
-    const Layer& layer(int index) const { return layers_[static_cast<std::size_t>(index) % layers_.size()]; }
-    const Memory& embedding() const { return embedding_; }
-    const Memory& final_norm() const { return final_norm_; }
-    const Matrix& head_matrix() const { return head_; }
-    std::vector<int> token_numbers() const;
-
   private:
-    enum ProductKind { qkv, output, gate_up, down, head, products };
+    enum Which { qkv, q_up, kv_up, out, up, down, shared_up, shared_down, products };
+    /// A product of one shape, at one place of all the layers that have it: its matrices, and the way that was chosen.
+    struct Place {
+        std::string name;
+        Part part;
+        Product shape;  // with the activations that it is tried with
+        Format format;
+        std::vector<const Matrix*> matrices;
+        ProductWay way;
+        std::vector<ProductWay> contenders;  // the fastest few alone, in that order
+    };
+    struct Kind {
+        LayerShape shape;
+        std::deque<LayerWeights> layers;  // distinct ones; they do not move
+        std::array<const Place*, products> places = {};
+        std::unique_ptr<Experts> experts;           // where it is a mixture
+        std::unique_ptr<LibraryAttention> library;  // where attention is cuDNN's
+        int plan = 0;
+        std::optional<DecodeWay> decode;
+    };
+    /// What is still to be added to the stream, by whoever reads it next: rows, or results of experts.
+    struct Pending {
+        Addend rows;
+        RowSums sums;
+        explicit operator bool() const { return rows.rows != nullptr || sums.rows != nullptr; }
+    };
 
-    Product product(ProductKind kind, int layer) const;
-    void multiply(ProductKind kind, int layer, bool overlap) const;
-    Attention attention(int layer) const;
-    void choose_attention(const std::string& backend);
-    void choose_experts(const std::string& backend);
-    ExpertWeights expert_weights(int layer) const;
-    /// residual += what the layer before left; normed = its norm.
-    void add_and_norm(const Memory& weight, bool after_ffn, const Launch& launch) const;
-    Layer make_layer(std::uint32_t seed) const;
+    void refuse_what_has_no_kernel() const;
+    void make_outside();
+    void make_layers();
+    void make_rooms();
+    void place_products(Kind& kind);
+    /// The place of that name and shape, made where there is none.
+    Place* placed(const std::string& name, Part part, const Matrix& like, const Memory& x, const Memory& y, int rows);
+    void choose_alone(Place& place, const std::string& backend) const;
+    void choose_experts(Kind& kind, const std::string& backend) const;
+    void begin_attention(Kind& kind, const std::string& backend) const;
+    void choose_among_neighbours(const std::string& backend);
+    /// Whether keys and values are read as the step made them, in bf16: prompts that begin with an empty cache need not
+    /// read a narrow one.
+    bool attends_to_fresh() const;
+    /// Of the keys and values that attention reads.
+    Format attended_format() const;
+    static ExpertWeights expert_weights(const LayerWeights& own);
+    Attention attention(const Kind& kind, const LayerWeights& own) const;
 
-    ModelShape model_;
+    void multiply(const Kind& kind, Which which, const Matrix& matrix, const void* x, const Memory& y,
+                  const Launch& launch) const;
+    /// The stream with what is pending added to it, normed where there is a norm: in `normed`, else where it is.
+    const void* settle(Pending& pending, const Norm& norm, const Memory& normed, const Launch& launch) const;
+    void norm_rows(const Memory& to, const void* x, const Norm& norm, int rows, const Launch& launch) const;
+    void attend(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const;
+    void attend_to_heads(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const;
+    void attend_to_entries(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const;
+    void run_attention(const Kind& kind, const LayerWeights& own, const Launch& launch) const;
+    void feed_forward(const Kind& kind, const LayerWeights& own, int index, const void* x, const Launch& launch) const;
+    void feed(const Kind& kind, const Matrix& up_matrix, const Matrix& down_matrix, bool shared, const void* x,
+              const Memory& y, const Launch& launch) const;
+    RowSums expert_sums(const Kind& kind) const;
+    /// Whether the bias of a block's last product is added by whoever adds the block to the stream.
+    static bool adds_bias_later(const Kind& kind, const Norm& after);
+    void add_bias_of(const Matrix& matrix, const Memory& rows, const Launch& launch) const;
+    Pending left_by_attention(const Kind& kind, const LayerWeights& own) const;
+    Pending left_by_ffn(const Kind& kind, const LayerWeights& own) const;
+    void run_layer(const Kind& kind, int index, int parts, Pending& pending, const Launch& launch) const;
+
+    StackShape stack_;
     StepShape step_;
     const Clock* clock_;
     int rows_ = 0;
-    std::vector<Layer> layers_;
+    int hidden_ = 0;
+    std::vector<Kind> kinds_;
+    std::deque<Place> places_;
+    const Place* head_place_ = nullptr;
     Matrix head_;
-    Memory embedding_, final_norm_, numbers_, last_rows_, angles_;
-    Memory residual_, normed_, branch_, heads_, attended_, gate_up_, activated_, last_residual_, last_branch_, logits_,
-        found_, scratch_, parts_, tickets_;
-    std::array<ProductWay, products> ways_;
-    std::vector<ProductKind> kinds_;             // of products that the model has itself
-    std::unique_ptr<Experts> experts_;           // where it is a mixture
-    std::unique_ptr<LibraryAttention> library_;  // where attention is cuDNN's
-    int plan_ = 0;
-    std::optional<DecodeWay> decode_;
+    Memory embedding_, positions_, numbers_, position_numbers_, last_rows_;
+    Norm embedding_norm_, final_norm_;
+    std::map<int, Memory> angles_;  // by the numbers of a head that are turned
+    // Activations. What is in one is used up before another layer's is put there.
+    Memory stream_, normed_, normed_beside_, attended_, fed_, shared_, gates_;
+    Memory heads_, low_, queries_, wide_queries_, mixed_, latent_results_, expanded_, keys_, values_;
+    Memory wide_, activated_, last_, logits_, found_, scratch_, parts_, tickets_;
     std::vector<std::string> chosen_;
 };
 

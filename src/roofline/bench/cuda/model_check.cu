@@ -13,46 +13,87 @@ namespace roofline::cuda::kernels {
 namespace {
 
 using Values = std::vector<double>;
+using Activations = std::vector<Values>;  // row by row
 
+std::size_t extent(std::int64_t size) {
+    return static_cast<std::size_t>(size);
+}
+
+/// `count` numbers of those that lie in memory, without scales.
+Values numbers_of(const Memory& memory, Format format, std::size_t first, std::size_t count) {
+    const auto width = static_cast<std::size_t>(bits(format));
+    const auto raw = copied(memory.at(first * width / 8), count * width / 8);
+    Values values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = decode(raw.data(), i, format);
+    return values;
+}
+
+/// All bf16 numbers of a vector; none where there is no vector.
 Values vector_of(const Memory& memory) {
-    const auto raw = copied(memory.at<std::uint16_t>(), memory.bytes() / 2);
-    Values values(raw.size());
-    std::transform(raw.begin(), raw.end(), values.begin(), decode_bf16);
-    return values;
+    if (memory.bytes() == 0) return {};
+    return numbers_of(memory, Format::bf16, 0, memory.bytes() / 2);
 }
 
-Values matrix_of(const Matrix& matrix, Format format) {
-    const auto raw = copied(matrix.weights.at(), matrix.weights.bytes());
-    const auto n = static_cast<std::size_t>(matrix.n);
-    const auto k = static_cast<std::size_t>(matrix.k);
-    Values values(n * k);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = decode(raw.data(), i, format);
-    if (format == Format::int4) {
-        const Values scales = vector_of(matrix.scales);
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] *= scales[i / 128];
-    } else if (format != Format::bf16) {
-        const auto scales = copied(matrix.scales.at<float>(), n);
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] *= static_cast<double>(scales[i / k]);
+double dot(const double* a, const double* b, std::size_t count) {
+    return std::inner_product(a, a + count, b, 0.0);
+}
+
+/// y[n] = W[n, k] x[k] + bias[n]: a matrix, or several one after another.
+class Decoded {
+  public:
+    explicit Decoded(const Matrix& matrix)
+        : n_(extent(matrix.n)),
+          k_(extent(matrix.k)),
+          weights_(numbers_of(matrix.weights, matrix.format, 0, n_ * k_)),
+          bias_(vector_of(matrix.bias)) {
+        if (matrix.format == Format::int4) {
+            const Values scales = vector_of(matrix.scales);
+            for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] *= scales[i / 128];
+        } else if (matrix.format != Format::bf16) {
+            const auto scales = copied(matrix.scales.at<float>(), n_);
+            for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] *= static_cast<double>(scales[i / k_]);
+        }
     }
-    return values;
-}
 
-/// y[n] = W[n, k] x[k].
-Values multiplied(const Values& weights, const double* x, std::size_t k) {
-    Values y(weights.size() / k, 0.0);
-    for (std::size_t i = 0; i < y.size(); ++i) {
-        for (std::size_t j = 0; j < k; ++j) y[i] += weights[i * k + j] * x[j];
+    /// `count` numbers of y, from `first` on.
+    Values multiply(const double* x, std::size_t first, std::size_t count) const {
+        Values y(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            y[i] = dot(weights_.data() + (first + i) * k_, x, k_) + (bias_.empty() ? 0.0 : bias_[first + i]);
+        }
+        return y;
     }
-    return y;
+    Values multiply(const Values& x) const { return multiply(x.data(), 0, n_); }
+    Activations multiply(const Activations& rows) const {
+        Activations results;
+        for (const Values& row : rows) results.push_back(multiply(row));
+        return results;
+    }
+    std::size_t k() const { return k_; }
+
+  private:
+    std::size_t n_;
+    std::size_t k_;
+    Values weights_;
+    Values bias_;
+};
+
+void add_to(Values& to, const Values& x) {
+    for (std::size_t i = 0; i < x.size(); ++i) to[i] += x[i];
 }
 
-Values normed(const double* x, const double* weight, std::size_t count) {
-    double squares = 0.0;
-    for (std::size_t i = 0; i < count; ++i) squares += x[i] * x[i];
-    const double factor = 1.0 / std::sqrt(squares / static_cast<double>(count) + 1e-5);
-    Values y(count);
-    for (std::size_t i = 0; i < count; ++i) y[i] = x[i] * factor * weight[i];
-    return y;
+void add_to(Activations& to, const Activations& x) {
+    for (std::size_t row = 0; row < x.size(); ++row) add_to(to[row], x[row]);
+}
+
+void divide_by_root_mean_square(double* x, const double* gains, std::size_t count) {
+    const double factor = 1.0 / std::sqrt(dot(x, x, count) / static_cast<double>(count) + 1e-5);
+    for (std::size_t i = 0; i < count; ++i) x[i] *= factor * gains[i];
+}
+
+void take_off_mean(Values& x) {
+    const double mean = std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+    for (double& value : x) value -= mean;
 }
 
 void turn(double* head, std::size_t dimension, double position) {
@@ -66,26 +107,70 @@ void turn(double* head, std::size_t dimension, double position) {
     }
 }
 
-/// Weights of an FFN, or of several, one after another.
-struct Ffn {
-    const Values& gate_up;
-    const Values& down;
-    std::size_t hidden;
+/// Shares by the exponents of scores, in their place.
+void make_shares(Values& scores) {
+    const double highest = *std::max_element(scores.begin(), scores.end());
+    double total = 0.0;
+    for (double& score : scores) total += score = std::exp(score - highest);
+    for (double& score : scores) score /= total;
+}
+
+/// Keys or values, each the first `width` of `pitch` numbers.
+struct Entries {
+    const Values& numbers;
     std::size_t width;
+    std::size_t pitch;
+
+    const double* operator[](std::size_t i) const { return numbers.data() + i * pitch; }
+};
+
+/// The entries that a query sees.
+struct Reach {
+    std::size_t first;
+    std::size_t end;
+};
+
+/// What one head finds for a query; `unit` is that of its scores. `sink`: the score of an entry without a value, where
+/// there is one.
+Values found_by(const double* query, const Entries& keys, const Entries& values, const Reach& reach, double unit,
+                const float* sink = nullptr) {
+    Values shares;
+    for (std::size_t i = reach.first; i < reach.end; ++i) shares.push_back(unit * dot(query, keys[i], keys.width));
+    if (sink != nullptr) shares.push_back(static_cast<double>(*sink));
+    make_shares(shares);
+    Values result(values.width, 0.0);
+    for (std::size_t i = reach.first; i < reach.end; ++i) {
+        for (std::size_t j = 0; j < result.size(); ++j) result[j] += shares[i - reach.first] * values[i][j];
+    }
+    return result;
+}
+
+double silu(double x) {
+    return x / (1.0 + std::exp(-x));
+}
+
+double gelu_by_tangent(double x) {
+    return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+}
+
+/// An FFN's weights, or those of several, one after another.
+struct Ffn {
+    Decoded up;
+    Decoded down;
+    std::size_t hidden;
+    bool gated;
 
     /// to += share times what the FFN of this number makes of x.
     void add(std::size_t number, double share, const Values& x, Values& to) const {
-        const double* wide = gate_up.data() + number * 2 * width * hidden;
-        const double* narrow = down.data() + number * width * hidden;
-        const auto dot = [](const double* a, const double* b, std::size_t count) {
-            return std::inner_product(a, a + count, b, 0.0);
-        };
+        const std::size_t width = down.k();
+        const std::size_t wide = gated ? 2 * width : width;
+        const Values raised = up.multiply(x.data(), number * wide, wide);
         Values activated(width);
         for (std::size_t i = 0; i < width; ++i) {
-            const double gate = dot(wide + i * hidden, x.data(), hidden);
-            activated[i] = gate / (1.0 + std::exp(-gate)) * dot(wide + (width + i) * hidden, x.data(), hidden);
+            activated[i] = gated ? silu(raised[i]) * raised[width + i] : gelu_by_tangent(raised[i]);
         }
-        for (std::size_t i = 0; i < hidden; ++i) to[i] += share * dot(narrow + i * width, activated.data(), width);
+        const Values result = down.multiply(activated.data(), number * hidden, hidden);
+        for (std::size_t i = 0; i < hidden; ++i) to[i] += share * result[i];
     }
 };
 
@@ -108,128 +193,389 @@ bool well_chosen(const Values& scores, const std::vector<int>& experts) {
     return true;
 }
 
+/// The model's step. A row is a new token of a sequence.
+class Forward {
+  public:
+    explicit Forward(const Model& model)
+        : model_(model),
+          stack_(model.stack()),
+          sequences_(extent(model.step().batch)),
+          tokens_(extent(model.step().tokens)),
+          context_(extent(model.step().context)),
+          hidden_(extent(stack_.hidden)) {}
+
+    /// Of each sequence's last token.
+    Activations logits() {
+        embed_tokens();
+        for (std::size_t kind = 0; kind < stack_.kinds.size(); ++kind) {
+            for (int index = 0; index < size_of(stack_.kinds[kind].count); ++index) run_layer(kind, index);
+        }
+        Activations last;
+        for (std::size_t i = 1; i <= sequences_; ++i) last.push_back(stream_[i * tokens_ - 1]);
+        return Decoded(model_.head_matrix()).multiply(normed(std::move(last), model_.final_norm()));
+    }
+    /// Whether a row went to other experts than it should have.
+    bool astray() const { return astray_; }
+
+  private:
+    /// Latent attention: queries of all heads and the entry of each row, turned.
+    struct Latent {
+        Activations queries;
+        Activations entries;
+    };
+
+    void embed_tokens();
+    void run_layer(std::size_t kind, int index);
+    Activations normed(Activations rows, const Norm& norm) const;
+
+    Activations attend_to_heads(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const;
+    void norm_heads_of(const AttentionShape& shape, const LayerWeights& own, Activations& heads) const;
+    Latent latent_rows(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const;
+    Activations attend_to_entries(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const;
+    Activations attend_to_expanded(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const;
+    Activations attend(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const;
+
+    Activations feed_forward(std::size_t kind, int index, const Activations& x);
+    void add_experts(std::size_t kind, int index, const Activations& x, Activations& to);
+    void add_shared(const FfnShape& shape, const LayerWeights& own, const Activations& x, Activations& to) const;
+
+    std::size_t position(std::size_t row) const { return context_ - tokens_ + row % tokens_; }
+    std::size_t kept(const AttentionShape& shape) const {
+        return extent(shape.kept(model_.step().tokens, model_.step().context));
+    }
+    Reach reach(const AttentionShape& shape, std::size_t token) const {
+        const std::size_t end = kept(shape) - tokens_ + token + 1;
+        const std::size_t window = extent(shape.window);
+        return {window > 0 && end > window ? end - window : 0, end};
+    }
+    /// The newest entries of a sequence, in place of what a cache has there: of each row what begins at `from`.
+    void put_newest(Values& entries, std::size_t width, const Activations& rows, std::size_t sequence,
+                    std::size_t from) const {
+        double* to = entries.data() + entries.size() - tokens_ * width;
+        for (std::size_t token = 0; token < tokens_; ++token) {
+            const double* row = rows[sequence * tokens_ + token].data() + from;
+            std::copy(row, row + width, to + token * width);
+        }
+    }
+
+    const Model& model_;
+    const StackShape& stack_;
+    std::size_t sequences_;
+    std::size_t tokens_;
+    std::size_t context_;
+    std::size_t hidden_;
+    Activations stream_;
+    bool astray_ = false;
+};
+
+void Forward::embed_tokens() {
+    const auto row_of = [&](const Memory& table, std::size_t row) {
+        return numbers_of(table, Format::bf16, row * hidden_, hidden_);
+    };
+    for (const int number : model_.token_numbers()) {
+        const std::size_t row = stream_.size();
+        stream_.push_back(row_of(model_.embedding(), extent(number)));
+        if (stack_.positions > 0) {
+            add_to(stream_.back(), row_of(model_.positions(), position(row) % extent(stack_.positions)));
+        }
+    }
+    stream_ = normed(std::move(stream_), model_.embedding_norm());
+}
+
+/// As they are where there is no norm.
+Activations Forward::normed(Activations rows, const Norm& norm) const {
+    if (!norm) return rows;
+    const Values gains = vector_of(norm.gains);
+    const Values bias = stack_.layer_norms ? vector_of(norm.bias) : Values{};
+    for (Values& row : rows) {
+        if (stack_.layer_norms) take_off_mean(row);
+        divide_by_root_mean_square(row.data(), gains.data(), row.size());
+        add_to(row, bias);
+    }
+    return rows;
+}
+
+void Forward::run_layer(std::size_t kind, int index) {
+    const LayerShape& shape = stack_.kinds[kind];
+    const LayerWeights& own = model_.layer(kind, index);
+    Activations seen;
+    Activations attended;
+    if (shape.attention.query_heads > 0) {
+        seen = normed(stream_, own.before_attention);
+        attended = normed(attend(shape.attention, own, seen), own.after_attention);
+        if (!shape.parallel) add_to(stream_, attended);
+    }
+    if (shape.ffn.up) {
+        const bool same_input = shape.parallel && !own.before_ffn;
+        const Activations fed = feed_forward(kind, index, same_input ? seen : normed(stream_, own.before_ffn));
+        add_to(stream_, normed(fed, own.after_ffn));
+    }
+    if (shape.parallel) add_to(stream_, attended);
+}
+
+Activations Forward::attend(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const {
+    const Activations results = !shape.latent()          ? attend_to_heads(shape, own, x)
+                                : model_.step().expanded ? attend_to_expanded(shape, own, x)
+                                                         : attend_to_entries(shape, own, x);
+    return Decoded(own.out).multiply(results);
+}
+
+void Forward::norm_heads_of(const AttentionShape& shape, const LayerWeights& own, Activations& heads) const {
+    const std::size_t dimension = extent(shape.head_dim);
+    const std::size_t queries = extent(shape.query_heads) * dimension;
+    const std::size_t keys = extent(shape.kv_heads) * dimension;
+    const Values gains = vector_of(own.head_norms);
+    for (Values& row : heads) {
+        if (shape.norm == HeadNorm::whole_width) {
+            divide_by_root_mean_square(row.data(), gains.data(), queries);
+            divide_by_root_mean_square(row.data() + queries, gains.data() + queries, keys);
+        } else if (shape.norm == HeadNorm::each_head) {
+            for (std::size_t at = 0; at < queries + keys; at += dimension) {
+                divide_by_root_mean_square(row.data() + at, gains.data() + (at < queries ? 0 : dimension), dimension);
+            }
+        }
+    }
+}
+
+Activations Forward::attend_to_heads(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const {
+    const std::size_t dimension = extent(shape.head_dim);
+    const std::size_t query_heads = extent(shape.query_heads);
+    const std::size_t kv_heads = extent(shape.kv_heads);
+    const std::size_t group = query_heads / kv_heads;
+    const std::size_t numbers = kept(shape) * dimension;  // of the keys of a head
+    const double unit = 1.0 / std::sqrt(static_cast<double>(dimension));
+    Activations heads = Decoded(own.qkv).multiply(x);
+    norm_heads_of(shape, own, heads);
+    for (std::size_t row = 0; shape.rotary && row < heads.size(); ++row) {
+        for (std::size_t head = 0; head < query_heads + kv_heads; ++head) {
+            turn(heads[row].data() + head * dimension, dimension, static_cast<double>(position(row)));
+        }
+    }
+    const auto sinks = copied(own.sinks.at<float>(), own.sinks.bytes() / sizeof(float));
+    Activations results(heads.size(), Values(query_heads * dimension));
+    for (std::size_t cached = 0; cached < sequences_ * kv_heads; ++cached) {
+        const std::size_t sequence = cached / kv_heads;
+        const std::size_t kv = cached % kv_heads;
+        const auto entries_of = [&](const Memory& cache, std::size_t first_head) {
+            Values entries = numbers_of(cache, format_of(stack_.kv), cached * numbers, numbers);
+            put_newest(entries, dimension, heads, sequence, (first_head + kv) * dimension);
+            return entries;
+        };
+        const Values keys = entries_of(own.keys, query_heads);
+        const Values values = entries_of(own.values, query_heads + kv_heads);
+        const Entries all_keys{keys, dimension, dimension};
+        const Entries all_values{values, dimension, dimension};
+        for (std::size_t token = 0; token < tokens_; ++token) {
+            const std::size_t row = sequence * tokens_ + token;
+            for (std::size_t at = kv * group * dimension; at < (kv + 1) * group * dimension; at += dimension) {
+                const float* sink = sinks.empty() ? nullptr : &sinks[at / dimension];
+                const Values result =
+                    found_by(heads[row].data() + at, all_keys, all_values, reach(shape, token), unit, sink);
+                std::copy(result.begin(), result.end(), results[row].data() + at);
+            }
+        }
+    }
+    return results;
+}
+
+Forward::Latent Forward::latent_rows(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const {
+    const std::size_t dimension = extent(shape.head_dim);
+    const std::size_t turned = extent(shape.rope_dim);
+    const std::size_t rank = extent(shape.rank);
+    const Values entry_gains = vector_of(own.entry_norm);
+    Latent latent;
+    for (const Values& row : Decoded(own.qkv).multiply(x)) {
+        const auto split = row.end() - static_cast<std::ptrdiff_t>(shape.entry());
+        latent.queries.emplace_back(row.begin(), split);
+        latent.entries.emplace_back(split, row.end());
+    }
+    if (shape.q_down) {
+        const Values query_gains = vector_of(own.query_norm);
+        for (Values& low : latent.queries) divide_by_root_mean_square(low.data(), query_gains.data(), low.size());
+        latent.queries = Decoded(own.q_up).multiply(latent.queries);
+    }
+    for (std::size_t row = 0; row < x.size(); ++row) {
+        const auto at = static_cast<double>(position(row));
+        Values& queries = latent.queries[row];
+        for (std::size_t end = dimension; end <= queries.size(); end += dimension) {
+            turn(queries.data() + end - turned, turned, at);
+        }
+        Values& entry = latent.entries[row];
+        divide_by_root_mean_square(entry.data(), entry_gains.data(), rank);
+        turn(entry.data() + rank, turned, at);
+    }
+    return latent;
+}
+
+/// What makes keys of entries is taken into the queries, what makes values of them out of the results.
+Activations Forward::attend_to_entries(const AttentionShape& shape, const LayerWeights& own,
+                                       const Activations& x) const {
+    const std::size_t dimension = extent(shape.head_dim);
+    const std::size_t value_dimension = extent(shape.value_dim);
+    const std::size_t unturned = extent(shape.unturned());
+    const std::size_t rank = extent(shape.rank);
+    const std::size_t width = extent(shape.entry());
+    const std::size_t numbers = kept(shape) * width;  // of a sequence
+    const double unit = 1.0 / std::sqrt(static_cast<double>(dimension));
+    const Latent latent = latent_rows(shape, own, x);
+    const Decoded into_queries(own.into_queries);
+    const Decoded out_of_results(own.out_of_results);
+    Activations results(x.size());
+    for (std::size_t sequence = 0; sequence < sequences_; ++sequence) {
+        Values entries = numbers_of(own.keys, Format::bf16, sequence * numbers, numbers);
+        put_newest(entries, width, latent.entries, sequence, 0);
+        const Entries keys{entries, width, width};
+        const Entries values{entries, rank, width};
+        for (std::size_t token = 0; token < tokens_; ++token) {
+            const std::size_t row = sequence * tokens_ + token;
+            for (std::size_t head = 0; head < extent(shape.query_heads); ++head) {
+                const double* own_query = latent.queries[row].data() + head * dimension;
+                Values query = into_queries.multiply(own_query, head * rank, rank);
+                query.insert(query.end(), own_query + unturned, own_query + dimension);
+                const Values found = found_by(query.data(), keys, values, reach(shape, token), unit);
+                const Values value = out_of_results.multiply(found.data(), head * value_dimension, value_dimension);
+                results[row].insert(results[row].end(), value.begin(), value.end());
+            }
+        }
+    }
+    return results;
+}
+
+/// Keys and values of all heads are made of this step's entries: there are no older ones.
+Activations Forward::attend_to_expanded(const AttentionShape& shape, const LayerWeights& own,
+                                        const Activations& x) const {
+    const std::size_t dimension = extent(shape.head_dim);
+    const std::size_t value_dimension = extent(shape.value_dim);
+    const std::size_t unturned = extent(shape.unturned());
+    const double unit = 1.0 / std::sqrt(static_cast<double>(dimension));
+    const Latent latent = latent_rows(shape, own, x);
+    const Activations expanded = Decoded(own.kv_up).multiply(latent.entries);
+    Activations results(x.size());
+    for (std::size_t first = 0; first < x.size(); first += tokens_) {
+        for (std::size_t head = 0; head < extent(shape.query_heads); ++head) {
+            Values keys;
+            Values values;
+            for (std::size_t row = first; row < first + tokens_; ++row) {
+                const double* from = expanded[row].data() + head * (unturned + value_dimension);
+                keys.insert(keys.end(), from, from + unturned);
+                keys.insert(keys.end(), latent.entries[row].begin() + static_cast<std::ptrdiff_t>(shape.rank),
+                            latent.entries[row].end());
+                values.insert(values.end(), from + unturned, from + unturned + value_dimension);
+            }
+            const Entries all_keys{keys, dimension, dimension};
+            const Entries all_values{values, value_dimension, value_dimension};
+            for (std::size_t token = 0; token < tokens_; ++token) {
+                const double* query = latent.queries[first + token].data() + head * dimension;
+                const Values value = found_by(query, all_keys, all_values, reach(shape, token), unit);
+                results[first + token].insert(results[first + token].end(), value.begin(), value.end());
+            }
+        }
+    }
+    return results;
+}
+
+Activations Forward::feed_forward(std::size_t kind, int index, const Activations& x) {
+    const FfnShape& shape = stack_.kinds[kind].ffn;
+    const LayerWeights& own = model_.layer(kind, index);
+    Activations results(x.size(), Values(hidden_, 0.0));
+    if (shape.experts > 0) {
+        add_experts(kind, index, x, results);
+    } else {
+        const Ffn ffn{Decoded(own.up), Decoded(own.down), hidden_, shape.gated};
+        for (std::size_t row = 0; row < x.size(); ++row) ffn.add(0, 1.0, x[row], results[row]);
+    }
+    if (shape.shared_up) add_shared(shape, own, x, results);
+    return results;
+}
+
+void Forward::add_experts(std::size_t kind, int index, const Activations& x, Activations& to) {
+    const FfnShape& shape = stack_.kinds[kind].ffn;
+    const LayerWeights& own = model_.layer(kind, index);
+    const Decoded router(own.router);
+    const Ffn ffn{Decoded(own.up), Decoded(own.down), hidden_, shape.gated};
+    const std::vector<int> choices = model_.experts_chosen(kind, index);
+    for (std::size_t row = 0; row < x.size(); ++row) {
+        const auto of_row = choices.begin() + static_cast<std::ptrdiff_t>(row) * shape.chosen;
+        const std::vector<int> experts(of_row, of_row + shape.chosen);
+        const Values scores = router.multiply(x[row]);
+        if (!well_chosen(scores, experts)) {
+            astray_ = true;
+            return;
+        }
+        Values shares;
+        for (const int expert : experts) shares.push_back(scores[extent(expert)]);
+        make_shares(shares);
+        for (std::size_t i = 0; i < experts.size(); ++i) ffn.add(extent(experts[i]), shares[i], x[row], to[row]);
+    }
+}
+
+void Forward::add_shared(const FfnShape& shape, const LayerWeights& own, const Activations& x, Activations& to) const {
+    const Ffn ffn{Decoded(own.shared_up), Decoded(own.shared_down), hidden_, shape.gated};
+    const Values gate = vector_of(own.shared_gate);
+    for (std::size_t row = 0; row < x.size(); ++row) {
+        const double share =
+            shape.shared_gate ? 1.0 / (1.0 + std::exp(-dot(gate.data(), x[row].data(), hidden_))) : 1.0;
+        ffn.add(0, share, x[row], to[row]);
+    }
+}
+
+/// Of a product whose weights are decoded once, in `copies`, and of which a row multiplies `used`.
+double product_work(const ProductShape& product, double rows, double copies = 1.0, double used = 1.0) {
+    return static_cast<double>(product.n) * static_cast<double>(product.k) * (copies + rows * used);
+}
+
+double attention_work(const AttentionShape& shape, const StepShape& step) {
+    const double rows = step.rows();
+    double work = 0.0;
+    // What kv_up weighs is multiplied where entries are not expanded too: into the queries and out of the results.
+    for (const ProductShape* product :
+         {&shape.qkv, &shape.q_down, &shape.q, &shape.kv_down, &shape.kv_up, &shape.out}) {
+        work += product_work(*product, rows);
+    }
+    const auto kept = static_cast<double>(shape.kept(step.tokens, step.context));
+    const auto heads = static_cast<double>(shape.query_heads);
+    if (shape.latent() && !step.expanded) {
+        const auto entry = static_cast<double>(shape.entry());
+        return work + kept * (step.batch * entry + rows * heads * (entry + static_cast<double>(shape.rank)));
+    }
+    const auto width = static_cast<double>(shape.head_dim + shape.value_dim);
+    return work + kept * width * (step.batch * static_cast<double>(shape.kv_heads) + rows * heads);
+}
+
+double ffn_work(const FfnShape& shape, double rows) {
+    double work = 0.0;
+    for (const ProductShape* product : {&shape.router, &shape.shared_up, &shape.shared_down, &shape.shared_gate}) {
+        work += product_work(*product, rows);
+    }
+    // All experts' weights are decoded, though few are multiplied.
+    const auto copies = static_cast<double>(std::max<std::int64_t>(1, shape.experts));
+    for (const ProductShape* product : {&shape.up, &shape.down}) {
+        work += product_work(*product, rows, copies, static_cast<double>(shape.slots()));
+    }
+    return work;
+}
+
 }  // namespace
 
-bool small_enough(const ModelShape& model, const StepShape& step) {
-    // All experts' weights are decoded, though few are multiplied.
-    const double width = static_cast<double>(model.query_heads + 2 * model.kv_heads) * model.head_dim +
-                         static_cast<double>(model.query_heads) * model.head_dim +
-                         3.0 * model.ffn_width * std::max(1, model.experts);
-    const double work = static_cast<double>(step.batch) * step.tokens * model.layers *
-                            (model.hidden * width + 2.0 * step.context * model.query_heads * model.head_dim) +
-                        static_cast<double>(step.batch) * model.vocabulary * model.hidden;
+bool small_enough(const StackShape& stack, const StepShape& step) {
+    double work = product_work(stack.head, step.batch);
+    for (const LayerShape& kind : stack.kinds) {
+        work +=
+            static_cast<double>(kind.count) * (attention_work(kind.attention, step) + ffn_work(kind.ffn, step.rows()));
+    }
     return work < 1e9;
 }
 
 double step_error(const Model& model) {
-    const ModelShape& shape = model.shape();
-    const StepShape& step = model.step();
-    const auto hidden = static_cast<std::size_t>(shape.hidden);
-    const auto dimension = static_cast<std::size_t>(shape.head_dim);
-    const auto query_heads = static_cast<std::size_t>(shape.query_heads);
-    const auto kv_heads = static_cast<std::size_t>(shape.kv_heads);
-    const auto tokens = static_cast<std::size_t>(step.tokens);
-    const auto context = static_cast<std::size_t>(step.context);
-    const auto rows = static_cast<std::size_t>(step.batch) * tokens;
-    const std::size_t past = context - tokens;
-    const std::size_t row_bytes = dimension * static_cast<std::size_t>(bits(step.cache)) / 8;
-
-    const Values table = vector_of(model.embedding());
-    std::vector<Values> residual;
-    for (const int number : model.token_numbers()) {
-        const auto from = table.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(number) * hidden);
-        residual.emplace_back(from, from + static_cast<std::ptrdiff_t>(hidden));
-    }
-    for (int index = 0; index < shape.layers; ++index) {
-        const Layer& layer = model.layer(index);
-        const Values qkv = matrix_of(layer.qkv, step.weights);
-        const Values output = matrix_of(layer.output, step.weights);
-        const Values gate_up = matrix_of(layer.gate_up, step.weights);
-        const Values down = matrix_of(layer.down, step.weights);
-        const Values attention_norm = vector_of(layer.attention_norm);
-        const Values ffn_norm = vector_of(layer.ffn_norm);
-        const Values head_norms = shape.head_norm ? vector_of(layer.head_norms) : Values{};
-        const Values bias = shape.bias ? vector_of(layer.bias) : Values{};
-        const auto keys = copied(layer.keys.at(), layer.keys.bytes());
-        const auto values = copied(layer.values.at(), layer.values.bytes());
-        std::vector<Values> heads(rows);
-        for (std::size_t row = 0; row < rows; ++row) {
-            heads[row] = multiplied(qkv, normed(residual[row].data(), attention_norm.data(), hidden).data(), hidden);
-            for (std::size_t i = 0; i < bias.size(); ++i) heads[row][i] += bias[i];
-            for (std::size_t head = 0; head < query_heads + kv_heads; ++head) {
-                double* at = heads[row].data() + head * dimension;
-                if (shape.head_norm) {
-                    const Values one = normed(at, head_norms.data() + (head < query_heads ? 0 : dimension), dimension);
-                    std::copy(one.begin(), one.end(), at);
-                }
-                turn(at, dimension, static_cast<double>(past + row % tokens));
-            }
-        }
-        for (std::size_t row = 0; row < rows; ++row) {
-            const std::size_t sequence = row / tokens;
-            const std::size_t seen = past + row % tokens + 1;
-            Values attended(query_heads * dimension, 0.0);
-            for (std::size_t head = 0; head < query_heads; ++head) {
-                const std::size_t kv = head / (query_heads / kv_heads);
-                const double* query = heads[row].data() + head * dimension;
-                // New keys and values from this step's rows, older ones from the cache.
-                const auto entry = [&](std::size_t position, std::size_t i, bool key) {
-                    if (position >= past) {
-                        const std::size_t from = query_heads + (key ? 0 : kv_heads) + kv;
-                        return heads[sequence * tokens + position - past][from * dimension + i];
-                    }
-                    const auto& cache = key ? keys : values;
-                    return decode(cache.data() + ((sequence * kv_heads + kv) * context + position) * row_bytes, i,
-                                  step.cache);
-                };
-                Values scores(seen, 0.0);
-                for (std::size_t position = 0; position < seen; ++position) {
-                    for (std::size_t i = 0; i < dimension; ++i) scores[position] += query[i] * entry(position, i, true);
-                    scores[position] /= std::sqrt(static_cast<double>(dimension));
-                }
-                const double highest = *std::max_element(scores.begin(), scores.end());
-                double total = 0.0;
-                for (double& score : scores) total += score = std::exp(score - highest);
-                for (std::size_t position = 0; position < seen; ++position) {
-                    for (std::size_t i = 0; i < dimension; ++i) {
-                        attended[head * dimension + i] += scores[position] / total * entry(position, i, false);
-                    }
-                }
-            }
-            const Values branch = multiplied(output, attended.data(), attended.size());
-            for (std::size_t i = 0; i < hidden; ++i) residual[row][i] += branch[i];
-        }
-        const Ffn ffn{gate_up, down, hidden, static_cast<std::size_t>(shape.ffn_width)};
-        const Values router = shape.experts > 0 ? matrix_of(layer.router, Format::bf16) : Values{};
-        const std::vector<int> choices = shape.experts > 0 ? model.experts_chosen(index) : std::vector<int>{};
-        const auto chosen = static_cast<std::size_t>(shape.experts_chosen);
-        for (std::size_t row = 0; row < rows; ++row) {
-            const Values x = normed(residual[row].data(), ffn_norm.data(), hidden);
-            if (shape.experts == 0) {
-                ffn.add(0, 1.0, x, residual[row]);
-                continue;
-            }
-            const auto of_row = choices.begin() + static_cast<std::ptrdiff_t>(row * chosen);
-            const std::vector<int> experts(of_row, of_row + static_cast<std::ptrdiff_t>(chosen));
-            const Values scores = multiplied(router, x.data(), hidden);
-            if (!well_chosen(scores, experts)) return 1e30;
-            double total = 0.0;
-            for (const int expert : experts) total += std::exp(scores[static_cast<std::size_t>(expert)]);
-            for (const int expert : experts) {
-                const auto which = static_cast<std::size_t>(expert);
-                ffn.add(which, std::exp(scores[which]) / total, x, residual[row]);
-            }
-        }
-    }
-    const Values final_norm = vector_of(model.final_norm());
-    const Values head = matrix_of(model.head_matrix(), step.weights);
+    Forward forward(model);
+    const Activations logits = forward.logits();
+    if (forward.astray()) return 1e30;
     const auto found = model.logits();
     Difference difference;
-    for (std::size_t sequence = 0; sequence < static_cast<std::size_t>(step.batch); ++sequence) {
-        const Values& last = residual[(sequence + 1) * tokens - 1];
-        const Values logits = multiplied(head, normed(last.data(), final_norm.data(), hidden).data(), hidden);
-        for (std::size_t i = 0; i < logits.size(); ++i) {
-            difference.add(decode_bf16(found[sequence * logits.size() + i]), logits[i]);
+    for (std::size_t sequence = 0; sequence < logits.size(); ++sequence) {
+        const Values& expected = logits[sequence];
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            difference.add(decode_bf16(found[sequence * expected.size() + i]), expected[i]);
         }
     }
     return difference.relative();

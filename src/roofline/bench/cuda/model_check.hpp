@@ -6,7 +6,7 @@
 namespace roofline::cuda::kernels {
 
 /// Whether the host can compute the step in a second or so.
-bool small_enough(const ModelShape& model, const StepShape& step);
+bool small_enough(const StackShape& stack, const StepShape& step);
 
 /// How far the logits that the last step left are from float64's.
 double step_error(const Model& model);

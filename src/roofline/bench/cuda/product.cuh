@@ -33,8 +33,9 @@ struct RoutedProduct : Product {
     const int* panel_count = nullptr;  // null: there are `most_panels`
     const int* rows = nullptr;         // of x, by places; null: places are its rows
     int most_panels = 0;
-    bool settled = false;  // panels were known before the kernel before this one began
-    bool gated = false;    // the first half of the rows of weights are gates, y = silu(gate) up is n / 2 wide
+    bool settled = false;        // panels were known before the kernel before this one began
+    bool gated = false;          // the first half of the rows of weights are gates, y = silu(gate) up is n / 2 wide
+    const void* bias = nullptr;  // bf16 [experts, n], added to sums; null: none
 };
 
 template <class Work>

@@ -273,6 +273,7 @@ __device__ void multiply_tile(const ExpertBlock<Weights, Shape>& block, int turn
         row_scale[0] = static_cast<const float*>(product.scales)[weight_row(product, first_row + quad)];
         row_scale[1] = static_cast<const float*>(product.scales)[weight_row(product, first_row + quad + 8)];
     }
+    const float row_bias[2] = {bias_of(product, first_row + quad), bias_of(product, first_row + quad + 8)};
     const __nv_bfloat16* group_scales = ring.scales() + quad * block.chunks;
     const float* units = block.units + panel * (Shape::unit_bytes(product.k) / 4);
     const std::uint32_t columns =
@@ -331,8 +332,8 @@ __device__ void multiply_tile(const ExpertBlock<Weights, Shape>& block, int turn
             const int activation = Weights::activation(t, corner, j);
             if (activation >= product.m) continue;
             __nv_bfloat16* y = static_cast<__nv_bfloat16*>(product.y) + static_cast<std::size_t>(activation) * width;
-            const float upper = sums[t][j] * row_scale[0];
-            const float lower = sums[t][of_a_row + j] * row_scale[1];
+            const float upper = fmaf(sums[t][j], row_scale[0], row_bias[0]);
+            const float lower = fmaf(sums[t][of_a_row + j], row_scale[1], row_bias[1]);
             if (product.gated) {
                 y[first_row / 2 + quad] = __float2bfloat16_rn(gated(upper, lower));
             } else {

@@ -399,12 +399,13 @@ class PanelProduct {
         const int width = width_of_y(product);
         const int sixteen = tile * (Shape::weights / 16) + group * 4 + warp;  // rows of weights
         const float2 scales = row_scales(product, sixteen * 16 + lane / 4);
+        const float2 bias = {bias_of(product, sixteen * 16 + lane / 4), bias_of(product, sixteen * 16 + lane / 4 + 8)};
 #pragma unroll
         for (int j = 0; j < Shape::instructions; ++j) {
 #pragma unroll
             for (int i = 0; i < Shape::sums; i += 4) {
-                const float sum[4] = {sums[j][i] * scales.x, sums[j][i + 1] * scales.x, sums[j][i + 2] * scales.y,
-                                      sums[j][i + 3] * scales.y};
+                const float sum[4] = {fmaf(sums[j][i], scales.x, bias.x), fmaf(sums[j][i + 1], scales.x, bias.x),
+                                      fmaf(sums[j][i + 2], scales.y, bias.y), fmaf(sums[j][i + 3], scales.y, bias.y)};
                 const int activation = j * Shape::instruction_rows + 2 * i + lane / 4;
                 if (is_gated(product)) {
                     put(product, activation, sixteen * 8 + lane % 4 * 2, width,
@@ -424,6 +425,10 @@ class PanelProduct {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int row = group * 64 + static_cast<int>(threadIdx.x) / 32 % 4 * 16 + lane / 4;
         const float2 scales = row_scales(product, tile * Shape::weights + row);
+        float2 bias = {};  // from one of them
+        if (share_.rank == 0) {
+            bias = {bias_of(product, tile * Shape::weights + row), bias_of(product, tile * Shape::weights + row + 8)};
+        }
         constexpr int threads = 128 * Shape::groups;
         asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");  // nobody multiplies from the ring any more
 #pragma unroll
@@ -432,7 +437,7 @@ class PanelProduct {
             for (int i = 0; i < Shape::sums; ++i) {
                 const int activation = j * Shape::instruction_rows + i / 4 * 8 + lane % 4 * 2 + i % 2;
                 parts_[activation * Shape::part_pitch + row + i / 2 % 2 * 8] =
-                    sums[j][i] * (i % 4 < 2 ? scales.x : scales.y);
+                    i % 4 < 2 ? fmaf(sums[j][i], scales.x, bias.x) : fmaf(sums[j][i], scales.y, bias.y);
             }
         }
         cluster_arrive(), cluster_wait();

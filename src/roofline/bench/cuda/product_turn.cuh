@@ -35,6 +35,15 @@ __device__ inline int weight_row(const RoutedProduct& product, int row) {
     return product.gated ? gated_row(row, product.n) : row;
 }
 
+/// What is added to the sums of a tiles' row of this number.
+__device__ inline float bias_of(const Product&, int) {
+    return 0.0f;
+}
+__device__ inline float bias_of(const RoutedProduct& product, int row) {
+    if (product.bias == nullptr) return 0.0f;
+    return __bfloat162float(static_cast<const __nv_bfloat16*>(product.bias)[weight_row(product, row)]);
+}
+
 __device__ inline float gated(float gate, float up) {
     return up * gate / (1.0f + __expf(-gate));
 }
@@ -68,6 +77,7 @@ __device__ inline RoutedProduct at_turn(const RoutedProduct& product, int turn, 
     own.scales = static_cast<const std::uint8_t*>(product.scales) + row * static_cast<std::size_t>(scale_bytes);
     own.y = static_cast<std::uint8_t*>(product.y) + first * static_cast<std::size_t>(width_of_y(product)) * 2;
     own.m = panel.rows;
+    if (product.bias != nullptr) own.bias = static_cast<const std::uint8_t*>(product.bias) + row * 2;
     if (product.rows != nullptr) {
         own.rows = product.rows + first;
     } else {
@@ -135,8 +145,8 @@ __device__ void write_tile(const Work& product, int first_row, int most, int thr
         const int activation = i / rows;
         if (first + within >= static_cast<int>(width)) continue;
         const int gate = within / 8 * 16 + within % 8;
-        const float sum = is_gated(product) ? gated(sum_of(activation, gate), sum_of(activation, gate + 8))
-                                            : sum_of(activation, within);
+        const auto result = [&](int row) { return sum_of(activation, row) + bias_of(product, first_row + row); };
+        const float sum = is_gated(product) ? gated(result(gate), result(gate + 8)) : result(within);
         y[static_cast<std::size_t>(activation) * width + static_cast<std::size_t>(first + within)] =
             __float2bfloat16_rn(sum);
     }

@@ -28,24 +28,26 @@ std::vector<int> sample(int total, int count) {
 }
 
 std::vector<double> attend(const std::vector<double>& query, const Rows& keys, const Rows& values, int value_dim,
-                           int context, Format format) {
+                           int context, Format format, int first, std::optional<double> sink) {
+    const auto begin = static_cast<std::size_t>(first);
     const auto row = [&](const Rows& rows, std::size_t i) {
         return rows.bytes.data() +
                i * static_cast<std::size_t>(rows.pitch) * static_cast<std::size_t>(bits(format)) / 8;
     };
-    std::vector<double> scores(static_cast<std::size_t>(context));
+    std::vector<double> scores(static_cast<std::size_t>(context) - begin);
     for (std::size_t i = 0; i < scores.size(); ++i) {
         double score = 0.0;
-        for (std::size_t j = 0; j < query.size(); ++j) score += query[j] * decode(row(keys, i), j, format);
+        for (std::size_t j = 0; j < query.size(); ++j) score += query[j] * decode(row(keys, begin + i), j, format);
         scores[i] = score / std::sqrt(static_cast<double>(query.size()));
     }
-    const double highest = *std::max_element(scores.begin(), scores.end());
+    double highest = *std::max_element(scores.begin(), scores.end());
+    if (sink) highest = std::max(highest, *sink);
     std::vector<double> output(static_cast<std::size_t>(value_dim), 0.0);
-    double total = 0.0;
+    double total = sink ? std::exp(*sink - highest) : 0.0;
     for (std::size_t i = 0; i < scores.size(); ++i) {
         const double weight = std::exp(scores[i] - highest);
         total += weight;
-        for (std::size_t j = 0; j < output.size(); ++j) output[j] += weight * decode(row(values, i), j, format);
+        for (std::size_t j = 0; j < output.size(); ++j) output[j] += weight * decode(row(values, begin + i), j, format);
     }
     for (double& value : output) value /= total;
     return output;

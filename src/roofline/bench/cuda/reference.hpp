@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,9 @@ struct Rows {
 };
 
 /// Attention of one query over rows of keys, as wide as it, and of values of `value_dim`: scores, their exponents, the
-/// weighted sum.
+/// weighted sum. `first`: the first key that is seen, up to `context`. `sink`: the score of one more entry, without a
+/// value.
 std::vector<double> attend(const std::vector<double>& query, const Rows& keys, const Rows& values, int value_dim,
-                           int context, Format format);
+                           int context, Format format, int first = 0, std::optional<double> sink = {});
 
 }  // namespace roofline::cuda::kernels

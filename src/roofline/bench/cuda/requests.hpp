@@ -4,13 +4,18 @@
 //          "plugins"?: [FILE...],    libraries of others (include/roofline_cuda_kernel.h), backends by their names
 //          "check_all"?: false}      look at the answer of every variant, not only at that of the fastest
 //   TASK  {"name", "kind": "gemm", "m", "n", "k", "weight_dtype", "activation_dtype",       y[m,n] = x[m,k] W[n,k]^T
-//          "experts"?: 1}            more: each has weights of its own, and rows m e / experts on of x, in bf16
+//          "experts"?: 1,            more: each has weights of its own, and rows m e / experts on of x, in bf16
+//          "settled"?: false}        the call before did not choose them: their second product
 //                                    activation_dtype int8, beside int8 weights: bf16 that the kernel cuts to int8
 //         {"name", "kind": "attention", "stage", "batch", "query_heads", "kv_heads", "head_dim", "context", "tokens",
 //          "kv_dtype", "value_dim"?: head_dim,
-//          "latent"?: false}         one entry for all heads: head_dim of it are the key, value_dim the value
+//          "latent"?: false,         one entry for all heads: head_dim of it are the key, value_dim the value
+//          "window"?: 0,             newest keys that a token sees, itself included; 0: all of them
+//          "sinks"?: false}          of each query head the score of an entry without a value
+//         {"name", "kind": "absorption", "rows", "heads", "head_dim", "value_dim", "k",     products of each head, from
+//          "weight_dtype"}           head_dim to k, into queries, and from k to value_dim, out of results
 //         {"name", "kind": "norm" | "layer_norm" | "add_norm" | "activation" | "plain_activation" | "rotary" |
-//          "kv_write" | "add" | "embedding" | "sampling",
+//          "kv_write" | "add" | "add_two" | "embedding" | "sampling",
 //          "rows", "width", "heads", "kv_heads", "head_dim",
 //          "latent"?: false}         rotary, kv_write: beside the queries' heads one entry, and no values
 //         {"name", "kind": "choice" | "expert_sum", "rows", "width", "chosen"}    width of a choice: experts there are
@@ -19,11 +24,13 @@
 //                      or {"name", "backend", "problem"}],
 //          "plugins": [{"name", "description"}]}
 //
-// step    {"device": 0, "stage": "decode" | "prefill", "batch", "tokens", "context", "model": {...}, "weight_dtype",
-//          "kv_dtype", "backends": ["own", "cublaslt", "cudnn"], "launch": ["graph", "graph_serial", "eager"]}
-//   model {"layers", "hidden", "query_heads", "kv_heads", "head_dim", "ffn_width", "vocabulary", "activation": "silu",
-//          "qk_norm": false, "bias": false,
-//          "experts": 0, "experts_chosen"}    a mixture: ffn_width is that of one expert, a token goes to so many
+// step    {"device": 0, "stage": "decode" | "prefill", "batch", "tokens", "context", "model": {...},
+//          "name"?: "",              for whoever reads the requests
+//          "expanded"?: false,       latent entries: attention is over keys and values made of them
+//          "backends": ["own", "cublaslt", "cudnn"], "launch": ["graph", "graph_serial", "eager"]}
+//   model a StackShape, by the names of bench/stack.hpp: {"hidden", "vocabulary", "head": {"n", "k", "dtype"},
+//         "kv_dtype", "kinds": [{"name", "count", "attention": {...}, "ffn": {...}, ...}], ...}; what is left out has
+//         the value that it has there
 //   ->    {"results": [{"backend", "launch", "time_s", "low_s", "high_s", "repetitions", "attention_s", "ffn_s",
 //                       "other_s", "tokens_per_s", "kernels", "bytes", "layers_distinct", "ways": [...],
 //                       "check": {"error", "tolerance"} or {"logits": "finite"}}

@@ -27,6 +27,12 @@ __device__ float score_of(std::uint32_t key) {
     return __uint_as_float(((ordered & 0x8000u) != 0 ? ordered & 0x7FFFu : ~ordered & 0xFFFFu) << 16);
 }
 
+/// The sum of two bf16.
+__device__ std::uint32_t biased(std::uint32_t score_bits, std::uint32_t bias_bits) {
+    const float sum = __uint_as_float(score_bits << 16) + __uint_as_float(bias_bits << 16);
+    return __bfloat16_as_ushort(__float2bfloat16_rn(sum));
+}
+
 /// Of the first warp: where each expert's rows begin, and its panels, by `count_of` its rows.
 template <class CountOf>
 __device__ void divide(const Routing& routing, const CountOf& count_of, int* begins) {
@@ -78,7 +84,11 @@ __device__ Choice choose_among(const Routing& routing, const std::uint16_t* scor
     for (int i = 0; i < LaneExperts; ++i) {
         const int expert = lane + 32 * i;
         const auto* at = scores + static_cast<std::size_t>(row) * static_cast<std::size_t>(routing.experts) + expert;
-        keys[i] = expert < routing.experts ? key_of(__ldcg(at), expert) : 0;
+        keys[i] = 0;
+        if (expert >= routing.experts) continue;
+        std::uint32_t score = __ldcg(at);
+        if (routing.bias != nullptr) score = biased(score, static_cast<const std::uint16_t*>(routing.bias)[expert]);
+        keys[i] = key_of(score, expert);
     }
     std::uint32_t mine = 0;
     for (int i = 0; i < routing.chosen; ++i) {

@@ -17,10 +17,11 @@ struct Routing {
     int experts = 0;
     int chosen = 0;  // by a row
     int panel_rows = 0;
-    int* choices = nullptr;   // [row][chosen]: experts, the best first
-    float* shares = nullptr;  // [row][chosen]: of an expert in a row's result; those of a row add up to 1
-    int* places = nullptr;    // [row][chosen]: where experts find and leave it
-    int* rows_at = nullptr;   // [place]
+    const void* bias = nullptr;  // bf16 [experts], added to scores; null: none
+    int* choices = nullptr;      // [row][chosen]: experts, the best first
+    float* shares = nullptr;     // [row][chosen]: of an expert in a row's result; those of a row add up to 1
+    int* places = nullptr;       // [row][chosen]: where experts find and leave it
+    int* rows_at = nullptr;      // [place]
     Panel* panels = nullptr;
     int* panel_count = nullptr;
     int* counters = nullptr;  // [experts + 1], zero between calls

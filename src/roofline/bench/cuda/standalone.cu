@@ -78,7 +78,7 @@ int main(int count, char** arguments) {
         if (whole_step) {
             std::printf("step %s batch %d tokens %d context %d %s\n", request.value("stage", "").c_str(),
                         request.value("batch", 0), request.value("tokens", 1), request.value("context", 0),
-                        request.value("weight_dtype", "").c_str());
+                        request.value("name", "").c_str());
             for (const json& one : answer.value("results", json::array())) print_step(one, tried);
         } else {
             for (const json& one : answer.value("results", json::array())) print_result(one, tried);

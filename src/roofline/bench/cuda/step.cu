@@ -1,5 +1,7 @@
 // Whole steps of a model: chosen, checked, then timed in a graph and launched one by one; attention and FFN also alone.
 #include <algorithm>
+#include <string_view>
+#include <type_traits>
 
 #include "roofline/bench/cuda/model.cuh"
 #include "roofline/bench/cuda/model_check.hpp"
@@ -13,34 +15,121 @@ namespace {
 
 using nlohmann::json;
 
-ModelShape model_of(const json& request) {
+/// Reads the fields of a shape that are there; the others stay as they are. What is wrong is named with its place.
+class ShapeReader {
+  public:
+    ShapeReader(const json& object, std::string place) : object_(object), place_(std::move(place)) {
+        if (!object.is_object()) throw Failure{place_ + " is " + object.dump() + ", but must be an object"};
+    }
+
+    template <class T>
+    void operator()(const char* name, T& member) const {
+        const auto found = object_.find(name);
+        if (found != object_.end()) read(*found, place_ + "." + name, member);
+    }
+
+  private:
+    static void read(const json& value, const std::string& place, std::int64_t& member) {
+        constexpr std::int64_t most = std::int64_t{1} << 30;
+        if (!value.is_number_integer() || value < 0 || value > most) {
+            throw Failure{place + " is " + value.dump() + ", but must be a whole number of at least 0"};
+        }
+        member = value.get<std::int64_t>();
+    }
+    static void read(const json& value, const std::string& place, bool& member) {
+        if (!value.is_boolean()) throw Failure{place + " is " + value.dump() + ", but must be true or false"};
+        member = value.get<bool>();
+    }
+    static std::string text_of(const json& value, const std::string& place) {
+        if (!value.is_string()) throw Failure{place + " is " + value.dump() + ", but must be text"};
+        return value.get<std::string>();
+    }
+    static void read(const json& value, const std::string& place, std::string& member) {
+        member = text_of(value, place);
+    }
+    static void read(const json& value, const std::string& place, DType& member) {
+        switch (format_named(text_of(value, place))) {
+            case Format::bf16:
+                member = DType::bf16;
+                break;
+            case Format::fp8:
+                member = DType::fp8;
+                break;
+            case Format::int8:
+                member = DType::int8;
+                break;
+            case Format::int4:
+                member = DType::int4;
+                break;
+        }
+    }
+    static void read(const json& value, const std::string& place, HeadNorm& member) {
+        const std::string text = text_of(value, place);
+        if (text != "none" && text != "each_head" && text != "whole_width") {
+            throw Failure{place + " is \"" + text + "\", but must be none, each_head or whole_width"};
+        }
+        member = text == "none" ? HeadNorm::none : text == "each_head" ? HeadNorm::each_head : HeadNorm::whole_width;
+    }
+    static void read(const json& value, const std::string& place, std::vector<LayerShape>& member) {
+        if (!value.is_array()) throw Failure{place + " is " + value.dump() + ", but must be a list"};
+        for (std::size_t i = 0; i < value.size(); ++i) {
+            read(value[i], place + "[" + std::to_string(i) + "]", member.emplace_back());
+        }
+    }
+    template <class Shape>
+    static void read(const json& value, const std::string& place, Shape& member) {
+        each_field(member, ShapeReader(value, place));
+    }
+
+    const json& object_;
+    std::string place_;
+};
+
+/// What kernels take for granted of every product.
+void check_product(const ProductShape& product, const char* name) {
+    if (!product) return;
+    if (product.k < 1 || product.n % 8 != 0) {
+        throw Failure{std::string(name) + " of " + std::to_string(product.n) + " x " + std::to_string(product.k) +
+                      ": must have a multiple of 8 rows, and columns"};
+    }
+}
+
+StackShape stack_of(const json& request) {
     const auto found = request.find("model");
-    if (found == request.end() || !found->is_object()) throw Failure{"the request has no model"};
-    ModelShape model;
-    model.layers = whole(*found, "layers");
-    model.hidden = whole(*found, "hidden");
-    model.query_heads = whole(*found, "query_heads");
-    model.kv_heads = whole(*found, "kv_heads");
-    model.head_dim = whole(*found, "head_dim");
-    model.ffn_width = whole(*found, "ffn_width");
-    model.vocabulary = whole(*found, "vocabulary");
-    model.experts = whole(*found, "experts", 0, 0);
-    if (model.experts > 0) model.experts_chosen = whole(*found, "experts_chosen");
-    model.head_norm = found->value("qk_norm", false);
-    model.bias = found->value("bias", false);
-    if (const std::string activation = text(*found, "activation", "silu"); activation != "silu") {
-        throw Failure{"the CUDA step knows silu as activation, not " + activation};
+    if (found == request.end()) throw Failure{"the request has no model"};
+    StackShape stack;
+    each_field(stack, ShapeReader(*found, "model"));
+    if (stack.kv != DType::bf16 && stack.kv != DType::fp8) throw Failure{"the cache is bf16 or fp8"};
+    if (stack.kinds.empty()) throw Failure{"model.kinds is empty"};
+    if (stack.hidden < 8 || stack.hidden % 8 != 0) {
+        throw Failure{"hidden must be a multiple of 8, not " + std::to_string(stack.hidden)};
     }
-    if (model.query_heads % model.kv_heads != 0) {
-        throw Failure{std::to_string(model.query_heads) + " query heads cannot be shared evenly by " +
-                      std::to_string(model.kv_heads) + " kv heads"};
+    check_product(stack.head, "head");
+    if (!stack.head || stack.head.n != stack.vocabulary) throw Failure{"the head must have a row for each token"};
+    for (const LayerShape& layer : stack.kinds) {
+        const AttentionShape& a = layer.attention;
+        const FfnShape& ffn = layer.ffn;
+        if (layer.count < 1) throw Failure{"there must be a layer of each kind"};
+        each_field(a, [](const char* name, const auto& field) {
+            if constexpr (std::is_same_v<decltype(field), const ProductShape&>) check_product(field, name);
+        });
+        each_field(ffn, [](const char* name, const auto& field) {
+            const bool narrow = std::string_view(name) == "shared_gate";  // a number a row
+            if constexpr (std::is_same_v<decltype(field), const ProductShape&>) {
+                if (!narrow) check_product(field, name);
+            }
+        });
+        if (a.query_heads > 0 && (!a.out || a.kv_heads < 1 || a.query_heads % a.kv_heads != 0)) {
+            throw Failure{std::to_string(a.query_heads) + " query heads cannot be shared evenly by " +
+                          std::to_string(a.kv_heads) + " kv heads"};
+        }
+        if (a.head_dim % 16 != 0 || a.value_dim % 8 != 0) throw Failure{"head_dim must be a multiple of 16"};
+        const bool fits = a.query_heads == 0 || (a.latent() ? (a.kv_down && a.q && a.kv_up) : static_cast<bool>(a.qkv));
+        if (!fits) throw Failure{"attention without products"};
+        if (ffn.up && !ffn.down) throw Failure{"an FFN without a way down"};
+        if (ffn.experts > 0 && (!ffn.router || ffn.chosen < 1)) throw Failure{"experts without a router"};
     }
-    for (const auto& [name, value] : {std::pair{"hidden", model.hidden}, std::pair{"ffn_width", model.ffn_width},
-                                      std::pair{"vocabulary", model.vocabulary}}) {
-        if (value % 8 != 0) throw Failure{std::string(name) + " must be a multiple of 8, not " + std::to_string(value)};
-    }
-    if (model.head_dim % 16 != 0) throw Failure{"head_dim must be a multiple of 16"};
-    return model;
+    return stack;
 }
 
 StepShape step_of(const json& request) {
@@ -51,16 +140,14 @@ StepShape step_of(const json& request) {
     step.batch = whole(request, "batch", 1, 1);
     step.tokens = step.prefill ? whole(request, "tokens") : 1;
     step.context = std::max(whole(request, "context", 0, 0), step.tokens);
-    step.weights = format_named(text(request, "weight_dtype", "bf16"));
-    step.cache = format_named(text(request, "kv_dtype", "bf16"));
-    if (step.cache != Format::bf16 && step.cache != Format::fp8) throw Failure{"the cache is bf16 or fp8"};
+    step.expanded = request.value("expanded", false);
     return step;
 }
 
 /// The logits must be numbers, and the token found the largest of them; then, for a small model, right.
 json checked(const Model& model) {
     const auto logits = model.logits();
-    const auto width = static_cast<std::size_t>(model.shape().vocabulary);
+    const auto width = static_cast<std::size_t>(model.stack().vocabulary);
     const auto tokens = model.tokens_found();
     for (std::size_t sequence = 0; sequence < tokens.size(); ++sequence) {
         double highest = -1e300;
@@ -74,7 +161,7 @@ json checked(const Model& model) {
             throw Failure{"wrong answer: the token found has not the largest logit"};
         }
     }
-    if (!small_enough(model.shape(), model.step())) return {{"logits", "finite"}};
+    if (!small_enough(model.stack(), model.step())) return {{"logits", "finite"}};
     const double error = step_error(model);
     if (!(error <= step_tolerance)) {
         throw Failure{"wrong answer: logits differ from float64 by " + std::to_string(error) + ", allowed is " +
@@ -123,7 +210,7 @@ std::string step(const json& request, const Progress& progress) {
         const json backends = request.value("backends", json::array({"own"}));
         const json launches = request.value("launch", json::array({"graph", "eager"}));
         if (progress) progress("making the model");
-        Model model(model_of(request), step_of(request), clock);
+        Model model(stack_of(request), step_of(request), clock);
         json results = json::array();
         for (const json& entry : backends) {
             const auto backend = entry.get<std::string>();

@@ -1,6 +1,7 @@
 // Attention, decode and prefill, by our own kernels and by cuDNN.
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "roofline/bench/cuda/attention.cuh"
 #include "roofline/bench/cuda/cudnn.cuh"
@@ -39,6 +40,9 @@ double error_of(const AttentionTask& task, const Attention& attention) {
         const int token = query / task.query_heads % task.tokens;
         const int sequence = query / task.query_heads / task.tokens;
         const int seen = task.context - task.tokens + token + 1;
+        const int first = task.window > 0 ? std::max(0, seen - task.window) : 0;
+        std::optional<double> sink;
+        if (task.sinks) sink = copied(attention.sinks + head, 1).front();
         const auto row = static_cast<std::size_t>(sequence * task.tokens + token);
         const auto raw = copied(static_cast<const std::uint16_t*>(attention.queries) +
                                     row * static_cast<std::size_t>(attention.query_stride) +
@@ -50,10 +54,12 @@ double error_of(const AttentionTask& task, const Attention& attention) {
         const auto keys = seen_rows(attention.keys, task, kv_head, attention.capacity, task.head_dim, seen);
         std::vector<double> expected;
         if (task.latent) {
-            expected = attend(values, {keys, task.head_dim}, {keys, task.head_dim}, task.value_dim, seen, task.cache);
+            expected = attend(values, {keys, task.head_dim}, {keys, task.head_dim}, task.value_dim, seen, task.cache,
+                              first, sink);
         } else {
             const auto own = seen_rows(attention.values, task, kv_head, attention.capacity, task.value_dim, seen);
-            expected = attend(values, {keys, task.head_dim}, {own, task.value_dim}, task.value_dim, seen, task.cache);
+            expected = attend(values, {keys, task.head_dim}, {own, task.value_dim}, task.value_dim, seen, task.cache,
+                              first, sink);
         }
         for (std::size_t i = 0; i < value_dim; ++i) {
             const std::size_t at =
@@ -88,6 +94,9 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     if (!task.prefill) task.tokens = 1;
     if (task.value_dim == 0) task.value_dim = task.head_dim;
     task.context = std::max(task.context, task.tokens);
+    // Decoding, a token has no keys before its window to pass over.
+    if (!task.prefill && task.window > 0) task.context = std::min(task.context, task.window);
+    if (task.window >= task.context) task.window = 0;
     if (task.kv_heads < 1 || task.query_heads % task.kv_heads != 0) {
         throw Failure{std::to_string(task.query_heads) + " query heads cannot be shared evenly by " +
                       std::to_string(task.kv_heads) + " kv heads"};
@@ -96,24 +105,35 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     if (task.value_dim > task.head_dim) throw Failure{"values are not wider than keys"};
     const bool even = !task.latent && task.value_dim == task.head_dim;
     if (foreign != nullptr && !even) throw Failure{"plugins know heads of one width only"};
+    if (foreign != nullptr && (task.window > 0 || task.sinks)) {
+        throw Failure{"plugins know neither sliding windows nor sinks"};
+    }
+    if (task.latent && task.sinks) throw Failure{"our latent attention knows no sinks"};
     if (task.cache != Format::bf16 && task.cache != Format::fp8) throw Failure{"attention reads bf16 and fp8 caches"};
 
     Outcome outcome;
     const double sequences = task.batch;
     const double tokens = task.tokens;
-    const double pairs = tokens * (task.context - task.tokens) + tokens * (tokens + 1.0) / 2.0;  // a sequence's
+    const int past = task.context - task.tokens;
+    const auto pairs_up_to = [&](double seen) {  // of a sequence's first tokens
+        const double whole = task.window > 0 ? std::min<double>(seen, task.window) : seen;
+        return whole * (whole + 1.0) / 2.0 + (seen - whole) * whole;
+    };
+    const double pairs = pairs_up_to(task.context) - pairs_up_to(past);
     const double entries = sequences * task.kv_heads * task.context;
     const double key_bytes = entries * task.head_dim * bits(task.cache) / 8.0;
     const double value_bytes = task.latent ? 0.0 : entries * task.value_dim * bits(task.cache) / 8.0;
     const double cache_bytes = key_bytes + value_bytes;
+    const int unseen = task.window > 0 ? std::max(0, past + 1 - task.window) : 0;  // keys, by any new token
     const double queries_there = sequences * tokens * task.query_heads;
     const double widths = static_cast<double>(task.head_dim) + task.value_dim;
     outcome.flops = 2.0 * sequences * task.query_heads * widths * pairs;
-    outcome.bytes = cache_bytes + 2.0 * queries_there * widths;
+    outcome.bytes = cache_bytes * (task.context - unseen) / task.context + 2.0 * queries_there * widths;
     outcome.tolerance = task.prefill ? 1e-2 : 6e-3;
     // A prefill finds the keys and values where the kernels before left them; decoding finds them in memory.
     outcome.buffers = task.prefill ? 1 : rotation(static_cast<std::size_t>(cache_bytes));
 
+    const Memory sinks(task.sinks ? static_cast<std::size_t>(task.query_heads) * sizeof(float) : 0);
     Attention attention;
     attention.batch = task.batch;
     attention.query_heads = task.query_heads;
@@ -124,6 +144,8 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     attention.tokens = task.tokens;
     attention.context = task.context;
     attention.capacity = task.context;
+    attention.window = task.window;
+    attention.sinks = sinks.at<float>();
     attention.query_stride = task.query_heads * task.head_dim;
     std::vector<DecodeWay> own_ways;
     std::unique_ptr<LibraryAttention> library;
@@ -161,6 +183,7 @@ Outcome run(const Clock& clock, const AttentionTask& given, const std::string& b
     fill(keys, task.cache, 1.0f, 11);
     if (!task.latent) fill(values, task.cache, 1.0f, 12);
     fill(queries, Format::bf16, query_amplitude, 13);
+    if (task.sinks) fill_random(sinks.at<float>(), sinks.bytes() / sizeof(float), -2.0f, 2.0f, 14, clock.stream());
     must(cudaMemsetAsync(tickets.at(), 0, tickets.bytes(), clock.stream()), "tickets");
     attention.queries = queries.at();
     attention.output = output.at();

@@ -52,8 +52,9 @@ struct Panels {
     Memory panels;
     Memory count;
     int size = 0;
+    bool settled = false;
 
-    Panels(const ProductTask& task, int panel_rows) : size(panel_rows) {
+    Panels(const ProductTask& task, int panel_rows) : size(panel_rows), settled(task.settled) {
         std::vector<int> begins;
         for (int expert = 0; expert <= task.experts; ++expert) begins.push_back(first_row(task, expert));
         const auto all = panels_of(begins, panel_rows);
@@ -70,6 +71,7 @@ struct Panels {
         routed.panels = panels.at<Panel>();
         routed.panel_count = count.at<int>();
         routed.most_panels = static_cast<int>(panels.bytes() / sizeof(Panel));
+        routed.settled = settled;
         return routed;
     }
 };

@@ -236,7 +236,7 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
         };
         op.bytes = 2.0 * rows * width + 4.0 * rows;
     } else if (task.kind == "add_norm") {
-        op.run = [&](int) { add_norm(to.at(), x.at(), other.at(), weight.at(), task.rows, width, launch); };
+        op.run = [&](int) { add_norm(to.at(), x.at(), Addend{other.at()}, {weight.at()}, task.rows, width, launch); };
         std::vector<Values> before;
         const auto checked = sample(task.rows, 4);
         for (const int row : checked) before.push_back(row_of(x, row, width));
@@ -270,6 +270,19 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
         };
         op.flops = rows * width;
         op.bytes = 6.0 * rows * width;
+    } else if (task.kind == "add_two") {
+        table = Memory(values * 2);
+        fill_random(table.at(), values, Format::bf16, 2.0f, 24, clock.stream());
+        op.run = [&](int) { add_two(to.at(), x.at(), other.at(), table.at(), task.rows, width, launch); };
+        op.expected = [&](int row) {
+            Values sum = row_of(x, row, width);
+            const Values second = row_of(other, row, width);
+            const Values third = row_of(table, row, width);
+            for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += second[i] + third[i];
+            return sum;
+        };
+        op.flops = 2.0 * rows * width;
+        op.bytes = 8.0 * rows * width;
     } else if (task.kind == "embedding") {
         table = Memory(static_cast<std::size_t>(vocabulary) * static_cast<std::size_t>(width) * 2);
         which = Memory(static_cast<std::size_t>(task.rows) * sizeof(int));

@@ -19,6 +19,8 @@ struct ProductTask {
     Format weights = Format::bf16;
     bool fp8_activations = false;
     int experts = 1;  // more: each has weights of its own and a share of the rows
+    bool settled =
+        false;  // which experts have rows was known before the call before began, as it is to a second product
 };
 
 struct AttentionTask {
@@ -32,6 +34,18 @@ struct AttentionTask {
     Format cache = Format::bf16;
     int value_dim = 0;
     bool latent = false;  // the cache holds one entry a token: the key of all heads, their value at its beginning
+    int window = 0;       // newest keys that a token sees, itself included; 0: all of them
+    bool sinks = false;   // of each query head: the score of an entry without a value
+};
+
+/// Two products of each head: from head_dim to rank, into queries, and from rank to value_dim, out of results.
+struct HeadsTask {
+    int rows = 0;
+    int heads = 0;
+    int head_dim = 0;
+    int value_dim = 0;
+    int rank = 0;
+    Format weights = Format::bf16;
 };
 
 struct SmallTask {
@@ -73,6 +87,7 @@ struct Effort {
 /// Backends: "own" and "cublaslt" for products, "own" and "cudnn" for attention, "own" for the rest.
 Outcome run(const Clock& clock, const ProductTask& task, const std::string& backend, const Effort& effort);
 Outcome run(const Clock& clock, const AttentionTask& task, const std::string& backend, const Effort& effort);
+Outcome run(const Clock& clock, const HeadsTask& task, const std::string& backend, const Effort& effort);
 Outcome run(const Clock& clock, const SmallTask& task, const std::string& backend, double seconds);
 
 /// Throws where the error is over the tolerance.

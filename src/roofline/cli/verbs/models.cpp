@@ -244,8 +244,7 @@ Result<int> synth(const Options& options) {
     if (!setup) return std::unexpected(setup.error());
     const auto scenario = predict::realise(*setup);
     if (!scenario) return std::unexpected(scenario.error());
-    const auto shape =
-        bench::llama_shape(*scenario, "random weights can only be written for", bench::Mixtures::refused);
+    const auto shape = bench::llama_shape(*scenario, "random weights can only be written for");
     if (!shape) return std::unexpected(shape.error());
     bench::SynthOptions wanted;
     wanted.name = setup->model_name;

@@ -1,0 +1,169 @@
+// Products of each head: into the queries before attention over latent entries, and out of its results.
+#include <algorithm>
+#include <cmath>
+
+#include "roofline/bench/cuda/product_heads.cuh"
+#include "roofline/bench/cuda/reference.hpp"
+#include "roofline/bench/cuda/tasks.cuh"
+
+namespace roofline::cuda::kernels {
+
+namespace {
+
+std::size_t rounded(std::size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+/// One of the two products: weights and scales for each buffer, activations and outputs for all.
+struct Operands {
+    Memory weights;
+    Memory scales;
+    Memory x;
+    Memory y;
+    std::size_t weight_stride = 0;
+    std::size_t scale_stride = 0;
+    Format format = Format::bf16;
+    HeadProduct first;
+
+    HeadProduct buffer(int index) const {
+        HeadProduct product = first;
+        product.weights = weights.at(static_cast<std::size_t>(index) * weight_stride);
+        product.scales = scales.at(static_cast<std::size_t>(index) * scale_stride);
+        return product;
+    }
+};
+
+/// Memory for a product whose sizes are known, random where it is read. Of y there is a row more than is written.
+Operands make(HeadProduct product, Format format, int buffers, std::uint32_t seed, cudaStream_t stream) {
+    const std::size_t rows = product_of({product.heads, product.n});
+    const auto k = static_cast<std::size_t>(product.k);
+    const auto count = static_cast<std::size_t>(buffers);
+    Operands made;
+    made.format = format;
+    made.weight_stride = rounded(rows * k * static_cast<std::size_t>(bits(format)) / 8);
+    made.scale_stride = rounded(format == Format::int4 ? rows * k / 128 * 2 : rows * sizeof(float));
+    made.weights = Memory(made.weight_stride * count);
+    made.scales = Memory(made.scale_stride * count);
+    made.x = Memory(product_of({product.m, product.x_row}) * 2);
+    made.y = Memory(product_of({product.m + 1, product.y_row}) * 2);
+    const float spread = 1.0f / std::sqrt(static_cast<float>(product.k));
+    const std::size_t values = made.weight_stride * 8 / static_cast<std::size_t>(bits(format)) * count;
+    fill_random(made.weights.at(), values, format, format == Format::fp8 ? 1.0f : spread, seed, stream);
+    if (format == Format::int4) {
+        fill_random(made.scales.at(), made.scale_stride / 2 * count, Format::bf16, spread, seed + 1, stream);
+    } else {
+        fill_random(made.scales.at<float>(), made.scale_stride / 4 * count, 0.5f * spread, 1.5f * spread, seed + 1,
+                    stream);
+    }
+    fill_random(made.x.at(), made.x.bytes() / 2, Format::bf16, 1.0f, seed + 2, stream);
+    product.x = made.x.at();
+    product.y = made.y.at();
+    made.first = product;
+    return made;
+}
+
+/// What lies between heads and after the last row must be as it was, all else a number.
+bool written_where_it_should(const HeadProduct& product, const std::vector<std::uint16_t>& y) {
+    const auto width = static_cast<std::size_t>(product.y_row);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        const bool inside = i / width < static_cast<std::size_t>(product.m) &&
+                            i % width % static_cast<std::size_t>(product.y_head) < static_cast<std::size_t>(product.n);
+        if (inside ? (y[i] & 0x7F80) == 0x7F80 : y[i] != 0xFFFF) return false;
+    }
+    return true;
+}
+
+/// How far the outputs of a run on a buffer are from float64, for heads, rows and outputs spread over all of them.
+double error_of(const Operands& operands, int buffer) {
+    const HeadProduct product = operands.buffer(buffer);
+    const auto n = static_cast<std::size_t>(product.n);
+    const auto k = static_cast<std::size_t>(product.k);
+    const auto y = copied(operands.y.at<std::uint16_t>(), operands.y.bytes() / 2);
+    if (!written_where_it_should(product, y)) return 1e30;
+    const auto x = copied(operands.x.at(), operands.x.bytes());
+    const std::size_t row_bytes = k * static_cast<std::size_t>(bits(operands.format)) / 8;
+    Difference difference;
+    for (const int number : sample(product.heads, 4)) {
+        const auto head = static_cast<std::size_t>(number);
+        const auto weights =
+            copied(static_cast<const std::uint8_t*>(product.weights) + head * n * row_bytes, n * row_bytes);
+        std::vector<double> scales(n, 1.0);
+        if (operands.format == Format::int4) {
+            const std::size_t groups = n * k / 128;
+            const auto raw = copied(static_cast<const std::uint16_t*>(product.scales) + head * groups, groups);
+            scales.assign(groups, 0.0);
+            std::transform(raw.begin(), raw.end(), scales.begin(), decode_bf16);
+        } else if (operands.format != Format::bf16) {
+            const auto raw = copied(static_cast<const float*>(product.scales) + head * n, n);
+            scales.assign(raw.begin(), raw.end());
+        }
+        for (const int row : sample(product.m, 8)) {
+            const std::size_t from = product_of({row, product.x_row}) + product_of({number, product.x_head});
+            const std::size_t to = product_of({row, product.y_row}) + product_of({number, product.y_head});
+            for (const int output : sample(product.n, 48)) {
+                const auto r = static_cast<std::size_t>(output);
+                double sum = 0.0;
+                for (std::size_t i = 0; i < k; ++i) {
+                    const double scale = scales[operands.format == Format::int4 ? (r * k + i) / 128 : r];
+                    sum += decode(x.data(), from + i, Format::bf16) * scale *
+                           decode(weights.data() + r * row_bytes, i, operands.format);
+                }
+                difference.add(decode_bf16(y[to + r]), static_cast<double>(product.factor) * sum);
+            }
+        }
+    }
+    return difference.relative();
+}
+
+}  // namespace
+
+Outcome run(const Clock& clock, const HeadsTask& task, const std::string& backend, const Effort& effort) {
+    if (backend != "own") throw Failure{backend + " has no products of heads"};
+    // As in a step: beside a head's numbers are those of it that are turned, which go another way.
+    constexpr int turned = 64;
+    HeadProduct into;
+    into.factor = 0.5f;
+    into.m = task.rows;
+    into.heads = task.heads;
+    into.n = task.rank;
+    into.k = task.head_dim;
+    into.x_head = task.head_dim + turned;
+    into.y_head = task.rank + turned;
+    HeadProduct out_of = into;
+    out_of.factor = 1.0f;
+    out_of.n = task.value_dim;
+    out_of.k = task.rank;
+    out_of.x_head = task.rank;
+    out_of.y_head = task.value_dim;
+    Outcome outcome;
+    outcome.tolerance = 4e-3;
+    outcome.variant = "a warp for 16 rows";
+    double weights = 0.0;
+    for (HeadProduct* product : {&into, &out_of}) {
+        product->x_row = task.heads * product->x_head;
+        product->y_row = task.heads * product->y_head;
+        const double of_heads = static_cast<double>(task.rows) * task.heads;
+        outcome.flops += 2.0 * of_heads * product->n * product->k;
+        outcome.bytes += 2.0 * of_heads * (product->n + product->k);
+        weights += task.heads * weight_bytes(task.weights, product->n, product->k);
+    }
+    outcome.bytes += weights;
+    outcome.buffers = rotation(static_cast<std::size_t>(weights));
+    const Operands first = make(into, task.weights, outcome.buffers, 1, clock.stream());
+    const Operands second = make(out_of, task.weights, outcome.buffers, 4, clock.stream());
+    const Run both = [&](int buffer) {
+        launch(first.buffer(buffer), task.weights, true, clock.stream());
+        launch(second.buffer(buffer), task.weights, true, clock.stream());
+    };
+    for (const Operands* operands : {&first, &second}) {
+        must(cudaMemsetAsync(operands->y.at(), 0xFF, operands->y.bytes(), clock.stream()), "poison");
+    }
+    both(outcome.buffers - 1);
+    clock.finish();
+    outcome.error = std::max(error_of(first, outcome.buffers - 1), error_of(second, outcome.buffers - 1));
+    accept(outcome);
+    outcome.timing = clock.captured(both, outcome.buffers, effort.seconds);
+    return outcome;
+}
+
+}  // namespace roofline::cuda::kernels

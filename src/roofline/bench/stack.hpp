@@ -1,0 +1,199 @@
+// The layers of a model as a whole step runs them, as plain sizes: attention over grouped heads or latent entries, or a
+// state; an FFN with a gate or without, dense or of experts; norms before and behind. `shape.hpp` reads them from a
+// lowered model; the CUDA plugin gets them as JSON, field by field as `each_field` lists them.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "roofline/core/dtype.hpp"
+
+namespace roofline::bench {
+
+/// y[n] = W[n, k] x[k], and a bias where there is one.
+struct ProductShape {
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    DType type = DType::bf16;
+    bool bias = false;
+
+    /// Whether there is such a product.
+    explicit operator bool() const { return n > 0; }
+};
+
+/// Norms of queries and keys.
+enum class HeadNorm { none, each_head, whole_width };
+
+struct AttentionShape {
+    std::int64_t query_heads = 0;
+    std::int64_t kv_heads = 0;
+    std::int64_t head_dim = 0;   // of queries and keys
+    std::int64_t value_dim = 0;  // of values
+    std::int64_t window = 0;     // entries in reach; 0: all of them
+    bool sinks = false;          // the score of an entry without a value, for each head
+    bool rotary = false;
+    HeadNorm norm = HeadNorm::none;
+    ProductShape qkv;  // of grouped heads
+    // Latent entries: `rank` numbers, which keys and values of all heads are made of, and `rope_dim` that are turned.
+    std::int64_t rank = 0;  // 0: heads are grouped
+    std::int64_t rope_dim = 0;
+    ProductShape q_down;  // where queries come from a latent row too
+    ProductShape q;
+    ProductShape kv_down;
+    ProductShape kv_up;
+    ProductShape out;
+
+    bool latent() const { return rank > 0; }
+    std::int64_t entry() const { return rank + rope_dim; }
+    /// Of a head what `kv_up` makes: the part of its key that is not turned, and its value.
+    std::int64_t unturned() const { return head_dim - rope_dim; }
+    /// Entries that are kept for `tokens` new ones that end at `context`: all that one of them sees.
+    std::int64_t kept(std::int64_t tokens, std::int64_t context) const {
+        return window > 0 ? std::min(context, window + tokens - 1) : context;
+    }
+};
+
+/// A layer with a state in place of attention: Mamba-2. The first product makes a gate, values, keys, queries and a
+/// step; all but gate and step go through a convolution.
+struct StateMixerShape {
+    std::int64_t heads = 0;  // 0: there is none
+    std::int64_t groups = 0;
+    std::int64_t key_dim = 0;
+    std::int64_t value_dim = 0;
+    std::int64_t taps = 0;  // of the convolution
+    ProductShape in;
+    ProductShape out;
+
+    std::int64_t values() const { return heads * value_dim; }
+    std::int64_t channels() const { return values() + 2 * groups * key_dim; }
+    /// Numbers that a sequence keeps.
+    std::int64_t kept() const { return values() * key_dim + (taps - 1) * channels(); }
+};
+
+struct FfnShape {
+    bool gated = true;
+    std::int64_t experts = 0;  // routed ones; 0: the FFN is dense
+    std::int64_t chosen = 0;   // of these by a token
+    ProductShape router;
+    ProductShape up;  // with the gate, where there is one; of one expert
+    ProductShape down;
+    ProductShape shared_up;  // of experts that every token goes to, as one
+    ProductShape shared_down;
+    ProductShape shared_gate;
+
+    /// Times that a row is there for its experts.
+    std::int64_t slots() const { return experts > 0 ? chosen : 1; }
+};
+
+struct LayerShape {
+    std::string name;  // what names of its operators begin with
+    std::int64_t count = 0;
+    AttentionShape attention;  // without heads: there is none
+    StateMixerShape state;
+    FfnShape ffn;           // without `up`: there is none
+    bool parallel = false;  // attention and FFN read the same input, and their results are added up together
+    bool norm_before_attention = false;
+    bool norm_after_attention = false;
+    bool norm_before_ffn = false;
+    bool norm_after_ffn = false;
+};
+
+/// Kinds of layers come one after the other, however a model mixes them.
+struct StackShape {
+    std::int64_t hidden = 0;
+    std::int64_t vocabulary = 0;
+    std::int64_t positions = 0;  // rows of a table of positions; 0: there is none
+    bool layer_norms = false;    // the mean is taken off, and a bias is added
+    bool embedding_norm = false;
+    bool final_norm = true;
+    ProductShape head;
+    DType kv = DType::bf16;
+    std::vector<LayerShape> kinds;
+
+    std::int64_t layers() const {
+        return std::accumulate(kinds.begin(), kinds.end(), std::int64_t{0},
+                               [](std::int64_t sum, const LayerShape& kind) { return sum + kind.count; });
+    }
+};
+
+// Names and members, in the order of the structures: `visit(name, member)`. One list for whoever writes them and for
+// whoever reads them.
+template <class Shape, class Visit>
+    requires std::same_as<std::remove_const_t<Shape>, ProductShape>
+void each_field(Shape& shape, const Visit& visit) {
+    visit("n", shape.n);
+    visit("k", shape.k);
+    visit("dtype", shape.type);
+    visit("bias", shape.bias);
+}
+
+template <class Shape, class Visit>
+    requires std::same_as<std::remove_const_t<Shape>, AttentionShape>
+void each_field(Shape& shape, const Visit& visit) {
+    visit("query_heads", shape.query_heads);
+    visit("kv_heads", shape.kv_heads);
+    visit("head_dim", shape.head_dim);
+    visit("value_dim", shape.value_dim);
+    visit("window", shape.window);
+    visit("sinks", shape.sinks);
+    visit("rotary", shape.rotary);
+    visit("norm", shape.norm);
+    visit("qkv", shape.qkv);
+    visit("rank", shape.rank);
+    visit("rope_dim", shape.rope_dim);
+    visit("q_down", shape.q_down);
+    visit("q", shape.q);
+    visit("kv_down", shape.kv_down);
+    visit("kv_up", shape.kv_up);
+    visit("out", shape.out);
+}
+
+template <class Shape, class Visit>
+    requires std::same_as<std::remove_const_t<Shape>, FfnShape>
+void each_field(Shape& shape, const Visit& visit) {
+    visit("gated", shape.gated);
+    visit("experts", shape.experts);
+    visit("chosen", shape.chosen);
+    visit("router", shape.router);
+    visit("up", shape.up);
+    visit("down", shape.down);
+    visit("shared_up", shape.shared_up);
+    visit("shared_down", shape.shared_down);
+    visit("shared_gate", shape.shared_gate);
+}
+
+/// Without layers that have a state: no plugin knows them.
+template <class Shape, class Visit>
+    requires std::same_as<std::remove_const_t<Shape>, LayerShape>
+void each_field(Shape& shape, const Visit& visit) {
+    visit("name", shape.name);
+    visit("count", shape.count);
+    visit("attention", shape.attention);
+    visit("ffn", shape.ffn);
+    visit("parallel", shape.parallel);
+    visit("norm_before_attention", shape.norm_before_attention);
+    visit("norm_after_attention", shape.norm_after_attention);
+    visit("norm_before_ffn", shape.norm_before_ffn);
+    visit("norm_after_ffn", shape.norm_after_ffn);
+}
+
+template <class Shape, class Visit>
+    requires std::same_as<std::remove_const_t<Shape>, StackShape>
+void each_field(Shape& shape, const Visit& visit) {
+    visit("hidden", shape.hidden);
+    visit("vocabulary", shape.vocabulary);
+    visit("positions", shape.positions);
+    visit("layer_norms", shape.layer_norms);
+    visit("embedding_norm", shape.embedding_norm);
+    visit("final_norm", shape.final_norm);
+    visit("head", shape.head);
+    visit("kv_dtype", shape.kv);
+    visit("kinds", shape.kinds);
+}
+
+}  // namespace roofline::bench
