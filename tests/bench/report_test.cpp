@@ -62,6 +62,15 @@ TEST(FasterThanLimit, SaysCacheWhereNothingWasRotated) {
     EXPECT_NE(faster->because.find("stayed in a cache"), std::string::npos) << faster->because;
 }
 
+TEST(FasterThanLimit, SaysThatAStateIsWrittenToo) {
+    const bench::Run run = predicted("mamba2-2.7b");
+    const StageRun& stage = run.stages.front();
+    const std::size_t states = record_named(stage, "layers.attention.core_recurrent");
+    const auto faster = faster_than_limit(run, stage, states, timed(stage, states, 1.03, 3));
+    ASSERT_TRUE(faster);
+    EXPECT_NE(faster->because.find("half of its bytes are written"), std::string::npos) << faster->because;
+}
+
 TEST(FasterThanLimit, IsNotSaidOfUnknownRoofsOrWrongAnswers) {
     bench::Run run = predicted();
     const StageRun& stage = run.stages.front();

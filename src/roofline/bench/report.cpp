@@ -98,6 +98,9 @@ std::optional<FasterThanLimit> faster_than_limit(const Run& run, const StageRun&
     const auto& task = stage.planned[record].task;
     const bool cold = task && task->rotated > 0.5 * task->bytes && outcome.buffers > 1;
     if (!cold) return FasterThanLimit{ratio, "its bytes stayed in a cache, and the limit counts them through memory"};
+    // A state is written back: there are processors whose memory takes more in both directions than in one.
+    if (keeps_state(*task))
+        return FasterThanLimit{ratio, "half of its bytes are written, and the limit is that of reading"};
     return FasterThanLimit{ratio, ceiling_too_low(run, "memory bandwidth")};
 }
 
