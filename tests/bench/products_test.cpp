@@ -1,0 +1,200 @@
+// Products by every instruction set that this processor has, at toy size, against fp64.
+#include "roofline/bench/kernels/products.hpp"
+#include "roofline/bench/kernels/rowwise.hpp"
+
+#include <array>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "bench/tasks.hpp"
+#include "bench/team.hpp"
+#include "roofline/bench/backend.hpp"
+#include "roofline/bench/kernels/side_by_side.hpp"
+
+namespace roofline::bench {
+namespace {
+
+using testing::product;
+using testing::team;
+
+std::vector<const ProductKernels*> all_products() {
+    std::vector<const ProductKernels*> kernels = {&portable_products()};
+    for (const ProductKernels* more :
+         {neon_products(), neon_dot_products(), avx2_products(), avx512_products(), amx_products()}) {
+        if (more != nullptr) kernels.push_back(more);
+    }
+    return kernels;
+}
+
+TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
+    const auto threads = team();
+    for (const ProductKernels* kernels : all_products()) {
+        for (const DType type : {DType::fp32, DType::bf16, DType::int8, DType::int4}) {
+            // One row, a pair, a part of a panel, whole panels and a rest; rows of W that fill no tile (a few, not a
+            // lone one: an output may be near zero by itself, and errors are told in parts of the typical one); a
+            // depth beyond what is worked on at once; int4 in whole eights of groups, in eights and a rest, and in an
+            // odd number, so that rows begin in the middle of a byte of zero points; stretches and a rest of rows,
+            // several tiles of int4 after each other with an even and an odd number of groups; rows that end in the
+            // middle of a line; rows of W beyond what is packed, or passed over, at once.
+            for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{1, 13, 256},
+                                                                                  {2, 8, 128},
+                                                                                  {3, 21, 384},
+                                                                                  {8, 64, 256},
+                                                                                  {17, 43, 1408},
+                                                                                  {1, 3, 128},
+                                                                                  {1, 40, 2048},
+                                                                                  {1, 9, 1152},
+                                                                                  {1, 71, 1280},
+                                                                                  {1, 214, 512},
+                                                                                  {1, 90, 640},
+                                                                                  {1, 11, 80},
+                                                                                  {3, 9, 48},
+                                                                                  {6, 27, 272},
+                                                                                  {20, 150, 256},
+                                                                                  {37, 101, 320},
+                                                                                  {4, 4200, 256}}) {
+                if (type == DType::int4 && k % int4_group != 0) continue;
+                auto operands = make_operands(product(m, n, k, type), 0, *threads);
+                ASSERT_TRUE(operands);
+                Activations activations;
+                if (kernels->in_tiles(type)) {
+                    auto tiles = operands->weights[0].in_tiles(kernels->tiles, *threads);
+                    ASSERT_TRUE(tiles);
+                    operands->weights[0] = std::move(*tiles);
+                }
+                ProductCall call{
+                    .m = m, .n = n, .k = k, .weights = operands->weights[0].view(), .y = operands->y.data()};
+                activations.prepare(operands->x.data(), call, *kernels, *threads);
+                multiply(call, *kernels, *threads);
+                const double error = largest_error(reference(*operands), operands->y);
+                EXPECT_LE(error, tolerance(operands->task))
+                    << kernels->name << " " << name(type) << " " << m << " x " << n << " x " << k;
+            }
+        }
+    }
+}
+
+TEST(Products, NumbersForWholeBytesAreWithinHalfAUnit) {
+    const auto threads = team(1);
+    std::vector<float> x(256);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = random_value(i);
+    x[3] = 2.0F;  // the largest of the first group, beside a neighbour that takes a sixteenth off or adds it
+    x[19] = -2.0F;
+    std::vector<std::int8_t> y(x.size());
+    std::array<float, 2> scales = {};
+    std::array<float, 2> sums = {};
+    narrow_for_whole_bytes(x.data(), y.data(), scales.data(), sums.data(), 256, 0, *threads);
+    // A byte l + 16 h meets L and H as (16 l) L + (l + 16 h) H: l is multiplied by 16 L + H and h by 16 H.
+    std::array<double, 2> all = {};
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t group = i / 128;
+        const double sixteenths = i % 32 < 16 ? 16.0 * y[i] + y[i + 16] : 16.0 * y[i];
+        EXPECT_LE(std::fabs(sixteenths * scales[group] - x[i]), 8.01 * scales[group]) << i;
+        all[group] += sixteenths;
+    }
+    EXPECT_EQ(all[0], sums[0]);
+    EXPECT_EQ(all[1], sums[1]);
+    // The same as bytes that begin at zero.
+    std::vector<std::int8_t> larger(x.size());
+    std::array<float, 2> same = {};
+    narrow_for_whole_bytes(x.data(), larger.data(), scales.data(), same.data(), 256, 128, *threads);
+    EXPECT_EQ(same, sums);
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(static_cast<std::uint8_t>(larger[i]), y[i] + 128) << i;
+    EXPECT_FLOAT_EQ(scales[0], 2.0F / 119.0F / 16.0F);
+}
+
+TEST(Products, PlacesThatReadSideBySideDoNotCrowdInOnePartOfACache) {
+    // Rows of 2 KiB in ways of 16: 256 rows on, places would fall on the same lines; 255 on, 2 KiB from each other.
+    EXPECT_EQ(spread_stretch(256, 2048, 16384), 255);
+    EXPECT_EQ(spread_stretch(255, 2048, 16384), 255);
+    // Rows of 8 KiB and a line: 127 of them are 64 ways less a line, 126 are 63.5 ways less two.
+    EXPECT_EQ(spread_stretch(128, 8256, 16384), 126);
+    EXPECT_EQ(spread_stretch(64, 8256, 16384), 63);
+    EXPECT_EQ(spread_stretch(1, 2048, 16384), 1);
+    EXPECT_EQ(spread_stretch(0, 2048, 16384), 0);
+    for (const std::int64_t last : {1, 7, 8, 40, 41, 64}) {
+        std::vector<int> times(static_cast<std::size_t>(last), 0);
+        side_by_side<8>(0, last, spread_stretch(last / 8, 64, 16384), [&](const std::int64_t(&rows)[8]) {
+            for (const std::int64_t row : rows) ++times[static_cast<std::size_t>(row)];
+        });
+        for (const int count : times) EXPECT_GE(count, 1) << last;
+    }
+}
+
+TEST(Products, TilesHoldTheSameWeights) {
+    const auto threads = team(2);
+    // A tile that is not full; an even and an odd number of groups; every type.
+    for (const auto& [tiling, k, type] : {std::tuple{Tiles::eights, 256, DType::int4},
+                                          {Tiles::fours, 384, DType::int4},
+                                          {Tiles::eights, 48, DType::bf16},
+                                          {Tiles::eights, 48, DType::int8},
+                                          {Tiles::fours, 48, DType::fp32},
+                                          {Tiles::fours, 48, DType::bf16},
+                                          {Tiles::fours, 48, DType::int8}}) {
+        const auto rows = WeightMatrix::random(7, k, type, 3, *threads);
+        ASSERT_TRUE(rows);
+        const auto tiles = rows->in_tiles(tiling, *threads);
+        ASSERT_TRUE(tiles);
+        for (std::int64_t row = 0; row < 7; ++row) {
+            for (std::int64_t column = 0; column < k; ++column)
+                EXPECT_EQ(tiles->at(row, column), rows->at(row, column)) << row << " " << column;
+        }
+    }
+    // Byte 21 of row 6 in rows of 48: of the second tile (192 on) the second 16 bytes' third pair (6 and 7, the second
+    // pair: 32), the first eight (0), row 6 of 6 and 7 (0), byte 5; by fours line 5 of 16 bytes, the third row, byte 1.
+    EXPECT_EQ(tile_place(Tiles::eights, 6, 21, 48), 192 + 64 + 32 + 0 + 0 + 5);
+    EXPECT_EQ(tile_place(Tiles::fours, 6, 21, 48), 192 + 5 * 16 + 2 * 4 + 1);
+    // Row 6 is the third of the second tile; column 70 lies in run 2, the second four of its sixteen; a tile has 4 x
+    // 384 / 2 bytes and a line, 4 x 3 scales and, three groups being two pairs, 4 x 2 bytes of zero points.
+    const Int4Tiles lie(384);
+    EXPECT_EQ(lie.value_place(6, 70), 768 + 64 + 2 * 64 + 16 + 2 * 4 + 2);
+    EXPECT_EQ(lie.scale_place(6, 2), 12 + 2 * 4 + 2);
+    EXPECT_EQ(lie.zero_place(6, 2), 8 + 4 + 2);
+}
+
+TEST(Products, Int4ByFoursKnowsWhatUnsignedActivationsAreOffBy) {
+    const auto threads = team(1);
+    const auto rows = WeightMatrix::random(6, 256, DType::int4, 5, *threads);
+    ASSERT_TRUE(rows);
+    const auto tiles = rows->in_tiles(Tiles::fours, *threads);
+    ASSERT_TRUE(tiles);
+    // A byte l + 16 h meets two numbers that are larger by 128 as (16 l) L + (l + 16 h) H: 128 x (17 l + 16 h) too
+    // much.
+    const auto* bytes = static_cast<const std::uint8_t*>(rows->view().values);
+    for (std::int64_t row = 0; row < 6; ++row) {
+        for (std::int64_t group = 0; group < 2; ++group) {
+            int sum = 0;
+            for (std::int64_t i = 0; i < 64; ++i) {
+                const int byte = bytes[row * 128 + group * 64 + i];
+                sum += 17 * (byte % 16) + 16 * (byte / 16);
+            }
+            EXPECT_EQ(tiles->view().group_sums[Int4Tiles(256).scale_place(row, group)], -sum) << row << " " << group;
+        }
+    }
+}
+
+TEST(Products, ARowThatWasNeverWrittenIsFound) {
+    const auto threads = team(1);
+    auto operands = make_operands(product(1, 16, 128, DType::fp32), 0, *threads);
+    ASSERT_TRUE(operands);
+    EXPECT_EQ(largest_error(reference(*operands), operands->y), std::numeric_limits<double>::infinity());
+}
+
+TEST(Products, Int4WeightsAreTheirHalfByteLessTheZeroPointTimesTheScale) {
+    const auto threads = team(1);
+    const auto matrix = WeightMatrix::random(2, 128, DType::int4, 1, *threads);
+    ASSERT_TRUE(matrix);
+    const Weights view = matrix->view();
+    const auto* bytes = static_cast<const std::uint8_t*>(view.values);
+    // Row 1, column 20: run 0 of the row (bytes 64 ...), place 20 - 16 = 4 of the high halves; group 1 of all.
+    const double expected = (static_cast<double>(bytes[64 + 4] >> 4) - view.group_zero(1)) * view.group_scale(1);
+    EXPECT_DOUBLE_EQ(matrix->at(1, 20), expected);
+    // 128 half bytes, a 16-bit scale and a 4-bit zero point: 66.5 bytes a group, as predict counts an int4 group.
+    EXPECT_NEAR(matrix_bytes(*find_format("int4"), 128.0, 2.0).value, 2.0 * 66.5, 1e-9);
+}
+
+}  // namespace
+}  // namespace roofline::bench
