@@ -220,8 +220,17 @@ TEST(Titles, SayWhatTellsReportsApart) {
     EXPECT_EQ(short_title(two, 1), "sample-half");
     const std::vector<Account> same = {sample_account(), sample_account()};
     EXPECT_EQ(short_title(same, 1), "sample-8b on sample-1 (2)");
-    EXPECT_EQ(short_name("layers[moe].ffn.router"), "ffn.router");
-    EXPECT_EQ(short_name("head"), "head");
+}
+
+TEST(Names, SayWhichLayersOnlyWhereOthersHaveTheSame) {
+    AccountStage stage;
+    for (const char* name : {"layers[dense].attention.qkv", "layers[moe].attention.qkv", "layers[moe].ffn.router",
+                             "layers.attention.out", "head"})
+        stage.records.emplace_back().name = name;
+    std::vector<std::string> names;
+    for (const Record& record : stage.records) names.push_back(short_name(record, stage));
+    EXPECT_EQ(names, (std::vector<std::string>{"attention.qkv, dense", "attention.qkv, moe", "ffn.router",
+                                               "attention.out", "head"}));
 }
 
 }  // namespace

@@ -333,10 +333,10 @@ std::string terminal_roofline(std::span<const Account> accounts, const TerminalO
             if (!canvas.has_letter(std::clamp(x + step, 0, columns - 1), y)) break;
         }
         canvas.letter(std::clamp(x + beside, 0, columns - 1), y, letter, colour);
-        key += fmt::format("  {} {:<26} {:>7} FLOP/B {:>13}/s {:>6} {}\n", painted(letter, colour, options.colour),
-                           chart::shortened(spot.of->name + " " + chart::short_name(spot.record->name), 176.0, 12.0),
-                           intensity(FlopsPerByte(spot.intensity)), flops(Flops(spot.rate)), percent(spot.share),
-                           name(spot.bound));
+        key += fmt::format(
+            "  {} {:<26} {:>7} FLOP/B {:>13}/s {:>6} {}\n", painted(letter, colour, options.colour),
+            chart::shortened(spot.of->name + " " + chart::short_name(*spot.record, *spot.of), 176.0, 12.0),
+            intensity(FlopsPerByte(spot.intensity)), flops(Flops(spot.rate)), percent(spot.share), name(spot.bound));
         ++letters;
     }
     name_roofs(canvas, accounts, ceilings, axes, columns);

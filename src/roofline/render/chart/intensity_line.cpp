@@ -95,7 +95,7 @@ std::string intensity_line_chart(std::span<const Account> accounts) {
                 if (spot->share >= 0.01)
                     labels.push_back({{x.at(spot->intensity), line},
                                       radius,
-                                      short_name(spot->record->name),
+                                      short_name(*spot->record, *spot->of),
                                       small_size,
                                       spot->share,
                                       false});

@@ -146,7 +146,7 @@ void draw_points(Svg& svg, RooflineDrawing& drawing) {
     }
     for (const Spot& spot : drawing.found.spots) {
         const bool named = spot.share >= least_share_named;
-        std::string words = short_name(spot.record->name);
+        std::string words = short_name(*spot.record, *spot.of);
         if (drawing.options.gaps && named) {
             const double roof = roof_above(spot, drawing.accounts[spot.account]);
             if (std::isfinite(roof)) words += fmt::format(" {:.0f}%", 100.0 * spot.rate / roof);

@@ -95,10 +95,30 @@ std::vector<Spot> sums_of(std::span<const Account> accounts) {
     return sums;
 }
 
-std::string short_name(const std::string& record) {
-    if (!record.starts_with("layers")) return record;
-    const std::size_t dot = record.find('.');  // "layers.", "layers[moe]."
-    return dot == std::string::npos || dot + 1 == record.size() ? record : record.substr(dot + 1);
+namespace {
+
+/// The name of an operator without what says which layers it is of ("layers.", "layers[moe]."), and that.
+struct NameParts {
+    std::string_view own;
+    std::string_view kind;  // "moe"
+};
+
+NameParts parts_of(std::string_view name) {
+    const std::size_t dot = name.find('.');
+    if (!name.starts_with("layers") || dot == std::string_view::npos || dot + 1 == name.size()) return {name, {}};
+    const std::size_t open = name.find('[');
+    if (open > dot) return {name.substr(dot + 1), {}};
+    return {name.substr(dot + 1), name.substr(open + 1, name.find(']') - open - 1)};
+}
+
+}  // namespace
+
+std::string short_name(const Record& record, const AccountStage& stage) {
+    const NameParts parts = parts_of(record.name);
+    if (parts.kind.empty()) return std::string(parts.own);
+    const auto alike = std::ranges::count_if(
+        stage.records, [&](const Record& other) { return parts_of(other.name).own == parts.own; });
+    return alike < 2 ? std::string(parts.own) : fmt::format("{}, {}", parts.own, parts.kind);
 }
 
 std::string describe_stage(const AccountStage& stage) {

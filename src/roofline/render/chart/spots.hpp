@@ -47,8 +47,9 @@ Seconds shown_time(const Times& times);
 bool has_expected(const Times& times);
 bool has_measured(std::span<const Account> accounts);
 
-/// "attention.qkv": without what all of them begin with.
-std::string short_name(const std::string& record);
+/// "attention.qkv": without what all of them begin with; "attention.qkv, sliding" where other kinds of layers have one
+/// too.
+std::string short_name(const Record& record, const AccountStage& stage);
 /// "decode, batch 1, context 4,096"
 std::string describe_stage(const AccountStage& stage);
 /// The same with its rates: "...: 151.1 tokens/s expected, 215.5 at the limit".

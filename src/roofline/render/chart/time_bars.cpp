@@ -104,7 +104,7 @@ void draw_bar(Svg& svg, const Bar& bar, double left, double right, double top) {
     for (std::size_t i = 0; i < bar.pieces.size(); ++i) {
         const Piece& piece = bar.pieces[i];
         const double end = x + piece.seconds * scale;
-        const std::string name = piece.record != nullptr ? short_name(piece.record->name) : "between operators";
+        const std::string name = piece.record != nullptr ? short_name(*piece.record, *bar.stage) : "between operators";
         svg.open(piece.record != nullptr ? "piece" : "piece rest",
                  {{"data-stage", bar.stage->name},
                   {"data-group", piece.record != nullptr ? roofline::name(piece.record->group) : ""},
