@@ -1,6 +1,5 @@
 // The kernels of elementwise.cuh: 16 bytes a thread, one row a block where a row is summed.
 #include <algorithm>
-#include <cuda_fp8.h>
 #include <type_traits>
 
 #include "roofline/bench/cuda/eights.cuh"
@@ -233,15 +232,7 @@ __global__ void rotate_kernel(void* rows_of_heads, const float2* angles, int tok
     const std::size_t at = (row * all_heads + head) * (head_dim / 8) + piece;
     Eight low = read(rows_of_heads, at);
     Eight high = read(rows_of_heads, at + pieces);
-    const float2* turn = angles + position * (head_dim / 2) + piece * 8;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-        const float2 angle = turn[i];
-        const float x = low.v[i];
-        const float y = high.v[i];
-        low.v[i] = x * angle.x - y * angle.y;
-        high.v[i] = y * angle.x + x * angle.y;
-    }
+    turn(low, high, angles + position * (head_dim / 2) + piece * 8);
     write(rows_of_heads, at, low);
     write(rows_of_heads, at + pieces, high);
 }
@@ -264,16 +255,7 @@ __global__ void write_cache_kernel(void* keys, void* values, const void* rows_of
     const std::size_t to = ((sequence * kv_heads + head % kv_heads) * capacity + position) * pieces + piece;
     const std::size_t from = (row * (heads + cached) + heads + head) * pieces + piece;
     if constexpr (Fp8Cache) {
-        const Eight eight = read(rows_of_heads, from);
-        uint2 packed{};
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            packed.x |= static_cast<std::uint32_t>(__nv_cvt_float_to_fp8(eight.v[i], __NV_SATFINITE, __NV_E4M3))
-                        << (8 * i);
-            packed.y |= static_cast<std::uint32_t>(__nv_cvt_float_to_fp8(eight.v[i + 4], __NV_SATFINITE, __NV_E4M3))
-                        << (8 * i);
-        }
-        static_cast<uint2*>(cache)[to] = packed;
+        static_cast<uint2*>(cache)[to] = as_fp8(read(rows_of_heads, from));
     } else {
         static_cast<uint4*>(cache)[to] = static_cast<const uint4*>(rows_of_heads)[from];
     }

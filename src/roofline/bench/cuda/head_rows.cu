@@ -1,7 +1,6 @@
 // The kernels of head_rows.cuh.
 #include <algorithm>
 #include <bit>
-#include <cuda_fp8.h>
 
 #include "roofline/bench/cuda/eights.cuh"
 #include "roofline/bench/cuda/head_rows.cuh"
@@ -13,29 +12,6 @@ namespace {
 
 constexpr int threads = 256;
 constexpr float epsilon = 1e-5f;
-
-__device__ uint2 as_fp8(const Eight& eight) {
-    uint2 packed{};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        packed.x |= static_cast<std::uint32_t>(__nv_cvt_float_to_fp8(eight.v[i], __NV_SATFINITE, __NV_E4M3)) << (8 * i);
-        packed.y |= static_cast<std::uint32_t>(__nv_cvt_float_to_fp8(eight.v[i + 4], __NV_SATFINITE, __NV_E4M3))
-                    << (8 * i);
-    }
-    return packed;
-}
-
-/// Eight pairs, turned.
-__device__ void turn(Eight& low, Eight& high, const float2* angles) {
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-        const float2 angle = angles[i];
-        const float x = low.v[i];
-        const float y = high.v[i];
-        low.v[i] = x * angle.x - y * angle.y;
-        high.v[i] = y * angle.x + x * angle.y;
-    }
-}
 
 /// `lanes` lanes, a power of two of at least as many as a head has pieces of 16 bytes, take a head.
 __global__ __launch_bounds__(threads) void settle_heads_kernel(HeadRows rows, int lanes, std::size_t total) {

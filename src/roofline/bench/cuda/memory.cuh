@@ -30,6 +30,11 @@ inline std::size_t product_of(std::initializer_list<int> factors) {
     return product;
 }
 
+/// Up to where the next copy of something may begin.
+inline std::size_t rounded(std::size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
 /// Device memory that is given back at the end of its scope.
 class Memory {
   public:

@@ -10,10 +10,6 @@ namespace roofline::cuda::kernels {
 
 namespace {
 
-std::size_t rounded(std::size_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
-
 /// One of the two products: weights and scales for each buffer, activations and outputs for all.
 struct Operands {
     Memory weights;
