@@ -38,9 +38,10 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
     }
     tasks.push_back(attention(2, 1, 100, DType::bf16));
     tasks.push_back(attention(1, 20, 20, DType::bf16));
-    for (const TaskKind kind : {TaskKind::norm, TaskKind::layer_norm, TaskKind::add, TaskKind::add_two,
-                                TaskKind::activation, TaskKind::plain_activation, TaskKind::rotary, TaskKind::kv_write,
-                                TaskKind::embedding, TaskKind::sampling, TaskKind::choice, TaskKind::expert_sum}) {
+    for (const TaskKind kind :
+         {TaskKind::norm, TaskKind::layer_norm, TaskKind::add, TaskKind::add_two, TaskKind::activation,
+          TaskKind::output_gate, TaskKind::plain_activation, TaskKind::rotary, TaskKind::kv_write, TaskKind::embedding,
+          TaskKind::sampling, TaskKind::choice, TaskKind::expert_sum}) {
         Task task = attention(3, 1, 17, DType::bf16);
         task.name = std::string(name(kind));
         task.kind = kind;
@@ -68,8 +69,8 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
             task.rows = 3;
             task.kv_heads = groups;
             task.head_dim = 40;
-            task.value_dim = 24;
-            task.width = 6 * 24;
+            task.value_dim = groups == 2 ? 24 : 72;
+            task.width = 6 * task.value_dim;
             tasks.push_back(task);
         }
     }

@@ -1,6 +1,5 @@
 // Products by every instruction set that this processor has, at toy size, against fp64.
 #include "roofline/bench/kernels/products.hpp"
-#include "roofline/bench/kernels/rowwise.hpp"
 
 #include <array>
 #include <limits>
@@ -12,6 +11,7 @@
 #include "bench/tasks.hpp"
 #include "bench/team.hpp"
 #include "roofline/bench/backend.hpp"
+#include "roofline/bench/kernels/rowwise.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 
 namespace roofline::bench {

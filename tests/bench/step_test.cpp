@@ -139,6 +139,7 @@ class Plain {
     /// Queries, keys and values of a token, by heads.
     struct Heads {
         Rows queries, keys, values;
+        Row gates;
     };
     Heads heads_of(const AttentionShape& shape, const Row& x, std::int64_t position) const {
         Heads heads;
@@ -179,6 +180,7 @@ class Plain {
             heads.keys.push_back(prepared(keys + kv_head * d));
             heads.values.push_back(part(qkv, values + kv_head * d, d));
         }
+        if (shape.gated) heads.gates = part(qkv, values + shape.kv_heads * d, keys);
         return heads;
     }
     Row attention(const AttentionShape& shape, const std::vector<Heads>& tokens, std::size_t t) const {
@@ -202,6 +204,8 @@ class Plain {
             }
             mixed_row.insert(mixed_row.end(), sum.begin(), sum.end());
         }
+        const Row& gates = tokens[t].gates;
+        for (std::size_t i = 0; i < gates.size(); ++i) mixed_row[i] /= 1.0 + std::exp(-gates[i]);
         return multiply(CpuModel::Matrix::out, shape.out, mixed_row);
     }
 
@@ -245,6 +249,69 @@ class Plain {
         for (std::size_t i = 0; i < to.size(); ++i) to[i] += times * what[i];
     }
 
+    /// The last of these rows, which follow each other, through a short convolution.
+    Row convolved_row(const StateMixerShape& shape, const Rows& inputs) const {
+        Row convolved(static_cast<std::size_t>(shape.channels()));
+        for (std::int64_t c = 0; c < shape.channels(); ++c) {
+            double sum = double{CpuModel::bias};
+            for (std::int64_t tap = 0; tap < shape.taps; ++tap) {
+                const std::int64_t at = static_cast<std::int64_t>(inputs.size()) - shape.taps + tap;
+                if (at < 0) continue;
+                sum += model_.weight({CpuModel::Matrix::taps, kind_, layer_}, tap, c) *
+                       inputs[static_cast<std::size_t>(at)][static_cast<std::size_t>(c)];
+            }
+            convolved[static_cast<std::size_t>(c)] = sum / (1.0 + std::exp(-sum));
+        }
+        return convolved;
+    }
+
+    /// A gated delta net, token by token from nothing; every rate is 1. A state has a row for each value.
+    Rows delta_net(const StateMixerShape& shape, const Rows& seen) const {
+        const auto unit = [](Row row) {
+            double square = 1e-6;
+            for (const double value : row) square += value * value;
+            for (double& value : row) value /= std::sqrt(square);
+            return row;
+        };
+        const std::int64_t keys = shape.groups * shape.key_dim;
+        Rows inputs;
+        Rows states(static_cast<std::size_t>(shape.values()), Row(static_cast<std::size_t>(shape.key_dim)));
+        Rows results;
+        for (const Row& x : seen) {
+            const Row wide = multiply(CpuModel::Matrix::in, shape.in, x);
+            inputs.push_back(part(wide, 0, shape.channels()));
+            const Row convolved = convolved_row(shape, inputs);
+            const Row gates = part(wide, shape.channels(), shape.values());
+            const Row steps = part(wide, shape.channels() + shape.values(), shape.heads);
+            const Row shares = part(wide, shape.channels() + shape.values() + shape.heads, shape.heads);
+            Row mixed;
+            for (std::int64_t head = 0; head < shape.heads; ++head) {
+                const std::int64_t group = head / (shape.heads / shape.groups);
+                const Row query = unit(part(convolved, group * shape.key_dim, shape.key_dim));
+                const Row key = unit(part(convolved, keys + group * shape.key_dim, shape.key_dim));
+                const double decay = 1.0 / (1.0 + std::exp(steps[static_cast<std::size_t>(head)]));
+                const double share = 1.0 / (1.0 + std::exp(-shares[static_cast<std::size_t>(head)]));
+                Row found;
+                for (std::int64_t v = head * shape.value_dim; v < (head + 1) * shape.value_dim; ++v) {
+                    Row& state = states[static_cast<std::size_t>(v)];
+                    double known = 0.0;
+                    for (std::size_t i = 0; i < key.size(); ++i) known += (state[i] *= decay) * key[i];
+                    const double change = share * (convolved[static_cast<std::size_t>(2 * keys + v)] - known);
+                    double y = 0.0;
+                    for (std::size_t i = 0; i < key.size(); ++i) y += (state[i] += change * key[i]) * query[i];
+                    found.push_back(y);
+                }
+                found = by_square(found);
+                for (std::size_t i = 0; i < found.size(); ++i) {
+                    const double gate = gates[static_cast<std::size_t>(head * shape.value_dim) + i];
+                    mixed.push_back(found[i] * gate / (1.0 + std::exp(-gate)));
+                }
+            }
+            results.push_back(multiply(CpuModel::Matrix::out, shape.out, mixed));
+        }
+        return results;
+    }
+
     /// Mamba-2, token by token from nothing; every rate is 1.
     Rows state_space(const StateMixerShape& shape, const Rows& seen) const {
         const std::int64_t channels = shape.channels();
@@ -255,17 +322,7 @@ class Plain {
         for (const Row& x : seen) {
             const Row wide = multiply(CpuModel::Matrix::in, shape.in, x);
             inputs.push_back(part(wide, values, channels));
-            Row convolved(static_cast<std::size_t>(channels));
-            for (std::int64_t c = 0; c < channels; ++c) {
-                double sum = double{CpuModel::bias};
-                for (std::int64_t tap = 0; tap < shape.taps; ++tap) {
-                    const std::int64_t at = static_cast<std::int64_t>(inputs.size()) - shape.taps + tap;
-                    if (at < 0) continue;
-                    sum += model_.weight({CpuModel::Matrix::taps, kind_, layer_}, tap, c) *
-                           inputs[static_cast<std::size_t>(at)][static_cast<std::size_t>(c)];
-                }
-                convolved[static_cast<std::size_t>(c)] = sum / (1.0 + std::exp(-sum));
-            }
+            const Row convolved = convolved_row(shape, inputs);
             Row gated;
             for (std::int64_t v = 0; v < values; ++v) {
                 const std::int64_t head = v / shape.value_dim;
@@ -292,7 +349,7 @@ class Plain {
         if (layer.state.heads > 0) {
             Rows seen;
             for (const Row& row : stream_) seen.push_back(layer.norm_before_attention ? normed(row) : row);
-            const Rows results = state_space(layer.state, seen);
+            const Rows results = layer.state.delta ? delta_net(layer.state, seen) : state_space(layer.state, seen);
             for (std::size_t t = 0; t < stream_.size(); ++t) add(stream_[t], results[t]);
         }
         if (layer.attention.query_heads == 0) {
@@ -430,6 +487,21 @@ TEST(Step, NormsBiasesAndPositionsAreWhereAModelHasThem) {
     EXPECT_LE(error_of(norms), 1e-3);
 }
 
+/// Step after step held against fp64, each of two sequences with the same token again and again.
+void expect_states_to_go_on(const StackShape& shape, Threads& threads) {
+    const StepWork work{.prefill = false, .batch = 2, .tokens = 1, .context = 9};
+    const auto model = CpuModel::make(shape, work, 1LL << 30, threads);
+    ASSERT_TRUE(model) << model.error().text;
+    for (std::int64_t steps = 1; steps <= 6; ++steps) {
+        (*model)->step(work);
+        const Row expected = Plain(**model, shape).prefill(steps, true);
+        std::vector<Sample> samples;
+        for (std::size_t i = 0; i < expected.size(); ++i)
+            samples.push_back({static_cast<std::int64_t>(i), expected[i]});
+        EXPECT_LE(largest_error(samples, (*model)->logits()), 1e-3) << steps;
+    }
+}
+
 TEST(Step, StatesGoOnFromTokenToToken) {
     // Six heads of 8 with states of 32 in two groups; a layer of that alone, one with an FFN, and an FFN alone.
     const auto threads = std::move(*Threads::start(2));
@@ -447,19 +519,27 @@ TEST(Step, StatesGoOnFromTokenToToken) {
     shape.kinds = {layer, layer, layer};
     shape.kinds[0].ffn = {};
     shape.kinds[2].state = {};
-    const StepWork work{.prefill = false, .batch = 2, .tokens = 1, .context = 9};
-    const auto model = CpuModel::make(shape, work, 1LL << 30, *threads);
-    ASSERT_TRUE(model) << model.error().text;
-    for (std::int64_t steps = 1; steps <= 6; ++steps) {
-        (*model)->step(work);
-        const Row expected = Plain(**model, shape).prefill(steps, true);
-        std::vector<Sample> samples;
-        for (std::size_t i = 0; i < expected.size(); ++i)
-            samples.push_back({static_cast<std::int64_t>(i), expected[i]});
-        EXPECT_LE(largest_error(samples, (*model)->logits()), 1e-3) << steps;
+    expect_states_to_go_on(shape, *threads);
+    // The same of a gated delta net, which has a share for each head besides.
+    for (LayerShape& kind : shape.kinds) {
+        if (kind.state.heads == 0) continue;
+        kind.state.delta = true;
+        kind.state.in.n = kind.state.made();
+        EXPECT_EQ(kind.state.in.n, 128 + 48 + 48 + 12);
     }
+    expect_states_to_go_on(shape, *threads);
     const StepWork prompt{.prefill = true, .batch = 1, .tokens = 3, .context = 3};
     EXPECT_FALSE(CpuModel::make(shape, prompt, 1LL << 30, *threads));
+}
+
+TEST(Step, AttentionMayHaveGatesBehindIt) {
+    StackShape shape = toy(DType::fp32);
+    AttentionShape& attention = shape.kinds[0].attention;
+    attention.gated = true;
+    attention.qkv.n += attention.query_heads * attention.head_dim;
+    EXPECT_LE(error_of(shape), 1e-3);
+    attention.norm = HeadNorm::each_head;
+    EXPECT_LE(error_of(shape), 1e-3);
 }
 
 TEST(Step, AWindowIsAllThatIsKept) {

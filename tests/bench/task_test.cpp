@@ -120,6 +120,7 @@ double elements_of_a_token(const Task& task, double tokens) {
             return 2.0 * all + 2.0 * heads(task.kv_heads) + 2.0 * static_cast<double>(task.query_heads);
         case TaskKind::add:
         case TaskKind::activation:
+        case TaskKind::output_gate:
         case TaskKind::gated_norm:
             return 3.0 * all;
         case TaskKind::add_two:

@@ -400,6 +400,7 @@ Numbers numbers_of(const Task& task) {
         case TaskKind::delta_rule:
             return {task.batch * delta_width(state_shape(task)), values};
         case TaskKind::activation:
+        case TaskKind::output_gate:
         case TaskKind::add_two:
         case TaskKind::gated_norm:
             return {2 * values, values};

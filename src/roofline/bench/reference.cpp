@@ -234,6 +234,15 @@ std::vector<Sample> reference(const Operands& operands) {
                 samples.push_back({i, 0.5 * value * (1.0 + std::tanh(u))});
             }
             break;
+        case TaskKind::output_gate:
+            for (const std::int64_t row : spread(task.rows, 3)) {
+                for (const std::int64_t i : spread(task.width, 64)) {
+                    const double gate = x[row * 2 * task.width + task.width + i];
+                    samples.push_back(
+                        {row * task.width + i, double{x[row * 2 * task.width + i]} / (1.0 + std::exp(-gate))});
+                }
+            }
+            break;
         case TaskKind::activation:
             for (const std::int64_t row : spread(task.rows, 3)) {
                 for (const std::int64_t i : spread(task.width, 64)) {

@@ -141,8 +141,11 @@ class LayerReader {
         shape.window = whole(heads.extent.window);
         if (core != nullptr) {
             product("attention.qkv", shape.qkv);
-            if (shape.qkv.n != (shape.query_heads + 2 * shape.kv_heads) * shape.head_dim && !problem_)
-                return unfit("has more than Q, K and V");
+            const Operator* gate = take("attention.gate");
+            shape.gated = gate != nullptr;
+            if (gate != nullptr && gate->extent.read != 2.0 * gate->extent.written) return unfit("has a gate a head");
+            const std::int64_t made = (shape.gated ? 2 : 1) * shape.query_heads + 2 * shape.kv_heads;
+            if (shape.qkv.n != made * shape.head_dim && !problem_) return unfit("has more than Q, K, V and gates");
             if (norm != nullptr) {
                 const bool whole_width = norm->parameters == norm->extent.written;
                 shape.norm = whole_width ? HeadNorm::whole_width : HeadNorm::each_head;
@@ -183,9 +186,11 @@ class LayerReader {
         shape.value_dim = whole(core->extent.value_dim);
         shape.groups = (whole(convolution->extent.written) - shape.values()) / 2 / shape.key_dim;
         shape.taps = whole(convolution->flops.terms[0].factor / (2.0 * convolution->extent.written));
+        // Of a delta net what comes out is normed head by head.
+        shape.delta = norm->parameters < norm->extent.written;
+        const auto normed = static_cast<double>(shape.delta ? shape.value_dim : shape.values());
         const bool fits = shape.groups > 0 && shape.channels() == whole(convolution->extent.written) &&
-                          shape.in.n == shape.values() + shape.channels() + shape.heads &&
-                          shape.out.k == shape.values() && norm->parameters == norm->extent.written;
+                          shape.in.n == shape.made() && shape.out.k == shape.values() && norm->parameters == normed;
         if (!fits && !problem_) return unfit("has another kind of state");
         return all_well();
     }
@@ -271,6 +276,7 @@ Fit<LlamaShape> as_llama(const StackShape& stack) {
     if (!attention.rotary) return unfit("has no rotary embedding");
     if (attention.norm == HeadNorm::whole_width) return unfit("has norms over all heads");
     if (attention.sinks) return unfit("has attention sinks");
+    if (attention.gated) return unfit("has gates behind attention");
     if (layer.parallel) return unfit("has attention and FFN side by side");
     if (!layer.norm_before_attention || !layer.norm_before_ffn || !stack.final_norm)
         return unfit("has no norm before each block");

@@ -37,6 +37,7 @@ struct AttentionShape {
     std::int64_t window = 0;     // entries in reach; 0: all of them
     bool sinks = false;          // the score of an entry without a value, for each head
     bool rotary = false;
+    bool gated = false;  // results are multiplied by gates, which are made beside queries, keys and values
     HeadNorm norm = HeadNorm::none;
     ProductShape qkv;  // of grouped heads
     // Latent entries: `rank` numbers, which keys and values of all heads are made of, and `rope_dim` that are turned.
@@ -58,10 +59,12 @@ struct AttentionShape {
     }
 };
 
-/// A layer with a state in place of attention: Mamba-2. The first product makes a gate, values, keys, queries and a
-/// step; all but gate and step go through a convolution.
+/// A layer with a state in place of attention. The first product makes all that goes in; values, keys and queries go
+/// through a convolution. Mamba-2: gates, values, keys, queries, a step for each head. A gated delta net: queries,
+/// keys, values, gates, a step and a share for each head.
 struct StateMixerShape {
     std::int64_t heads = 0;  // 0: there is none
+    bool delta = false;      // a gated delta net
     std::int64_t groups = 0;
     std::int64_t key_dim = 0;
     std::int64_t value_dim = 0;
@@ -71,6 +74,8 @@ struct StateMixerShape {
 
     std::int64_t values() const { return heads * value_dim; }
     std::int64_t channels() const { return values() + 2 * groups * key_dim; }
+    /// Of the first product, beside what is convolved: gates, and numbers of each head.
+    std::int64_t made() const { return channels() + values() + (delta ? 2 : 1) * heads; }
     /// Numbers that a sequence keeps.
     std::int64_t kept() const { return values() * key_dim + (taps - 1) * channels(); }
 };
@@ -142,6 +147,7 @@ void each_field(Shape& shape, const Visit& visit) {
     visit("window", shape.window);
     visit("sinks", shape.sinks);
     visit("rotary", shape.rotary);
+    visit("gated", shape.gated);
     visit("norm", shape.norm);
     visit("qkv", shape.qkv);
     visit("rank", shape.rank);

@@ -227,7 +227,16 @@ class Model final : public CpuModel {
         float* qkv = room(wide_, rows_ * fused.width());
         float* queries = room(queries_, rows_ * shape.query_heads * d);
         float* mixed = room(mixed_, rows_ * shape.query_heads * d);
-        multiply(layer.qkv, x, qkv, rows_);
+        if (shape.gated) {
+            const std::int64_t width = shape.query_heads * d;
+            float* made = room(gated_, rows_ * layer.qkv.n);
+            float* opened = room(opened_, rows_ * 2 * width);
+            multiply(layer.qkv, x, made, rows_);
+            turn(made, qkv, {rows_, 1, fused.width(), layer.qkv.n, fused.width()}, threads_);
+            turn(made + fused.width(), opened + width, {rows_, 1, width, layer.qkv.n, 2 * width}, threads_);
+        } else {
+            multiply(layer.qkv, x, qkv, rows_);
+        }
         if (shape.norm == HeadNorm::each_head)
             norm_runs(qkv, rows_, fused.width(), shape.query_heads + shape.kv_heads, d, threads_);
         if (shape.norm == HeadNorm::whole_width) {
@@ -252,6 +261,11 @@ class Model final : public CpuModel {
                 .sinks = shape.sinks ? gain_.data() : nullptr,
                 .out = mixed},
                best_attention(), threads_, scratch_);
+        if (shape.gated) {
+            const std::int64_t width = shape.query_heads * d;
+            turn(mixed, opened_.data(), {rows_, 1, width, width, 2 * width}, threads_);
+            open_gates(opened_.data(), mixed, rows_, width, threads_);
+        }
         multiply(layer.out, mixed, y, rows_);
     }
 
@@ -263,7 +277,12 @@ class Model final : public CpuModel {
         float* wide = room(wide_, rows_ * shape.in.n);
         float* unmixed = room(low_, rows_ * channels);
         float* convolved = room(by_head_, rows_ * channels);
-        float* given = room(queries_, rows_ * state_space_width(states));
+        // Where in a row of the first product there is what.
+        const std::int64_t gates_at = shape.delta ? channels : 0;
+        const std::int64_t convolved_at = shape.delta ? 0 : values;
+        const std::int64_t of_heads = shape.in.n - values - channels;  // behind both
+        const std::int64_t given_width = channels + of_heads;
+        float* given = room(queries_, rows_ * given_width);
         float* gated = room(wide_queries_, rows_ * 2 * values);
         float* mixed = room(mixed_, rows_ * values);
         multiply(layer.in, x, wide, rows_);
@@ -271,15 +290,18 @@ class Model final : public CpuModel {
                               std::int64_t count) {
             turn(from, to, {rows_, 1, count, from_width, to_width}, threads_);
         };
-        copy(wide + values, shape.in.n, unmixed, channels, channels);
+        copy(wide + convolved_at, shape.in.n, unmixed, channels, channels);
         convolve(unmixed, layer.taps.as<float>(), norm_bias_.data(), layer.past.as<float>(), convolved,
                  {work_.batch, work_.tokens, channels, shape.taps}, threads_);
-        copy(convolved, channels, given, channels + shape.heads, channels);
-        copy(wide + values + channels, shape.in.n, given + channels, channels + shape.heads, shape.heads);
-        state_space_step(given, gain_.data(), norm_bias_.data(), layer.keys.as<float>(), mixed, states, threads_);
+        copy(convolved, channels, given, given_width, channels);
+        copy(wide + values + channels, shape.in.n, given + channels, given_width, of_heads);
+        if (shape.delta)
+            delta_step(given, gain_.data(), layer.keys.as<float>(), mixed, states, threads_);
+        else
+            state_space_step(given, gain_.data(), norm_bias_.data(), layer.keys.as<float>(), mixed, states, threads_);
         copy(mixed, values, gated, 2 * values, values);
-        copy(wide, shape.in.n, gated + values, 2 * values, values);
-        gated_norm(gated, gain_.data(), mixed, rows_, values, values, threads_);
+        copy(wide + gates_at, shape.in.n, gated + values, 2 * values, values);
+        gated_norm(gated, gain_.data(), mixed, rows_, values, shape.delta ? shape.value_dim : values, threads_);
         multiply(layer.out, mixed, y, rows_);
     }
 
@@ -514,7 +536,7 @@ class Model final : public CpuModel {
     // Rooms, kept between steps. What is in one is used up before another thing is put there.
     std::vector<float> stream_room_, normed_, attended_, result_;
     std::vector<float> wide_, active_, low_, entries_, queries_, wide_queries_, by_head_, mixed_;
-    std::vector<float> expanded_;
+    std::vector<float> expanded_, gated_, opened_;
     std::vector<float> scores_, taken_, given_;  // of a router, and rows that experts take and give back
     std::vector<LineOfFloats> keys_, values_;    // of latent entries, expanded
     std::map<std::array<std::int64_t, 3>, std::vector<float>> turns_;

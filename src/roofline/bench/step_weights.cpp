@@ -66,6 +66,7 @@ std::int64_t numbers_under_way(const StackShape& shape, const LayerShape& layer)
     const AttentionShape& attention = layer.attention;
     const FfnShape& ffn = layer.ffn;
     std::int64_t of_attention = attention.qkv.n + 2 * attention.query_heads * attention.head_dim;
+    if (attention.gated) of_attention += attention.qkv.n + 2 * attention.query_heads * attention.head_dim;
     if (attention.latent()) {
         // Entries for every head, four times over where they are absorbed; expanded, in rows and as keys and values.
         of_attention +=

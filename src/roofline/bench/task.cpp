@@ -257,6 +257,8 @@ std::string_view name(TaskKind kind) {
             return "activation";
         case TaskKind::plain_activation:
             return "plain_activation";
+        case TaskKind::output_gate:
+            return "output_gate";
         case TaskKind::rotary:
             return "rotary";
         case TaskKind::kv_write:
@@ -355,6 +357,12 @@ Planned plan_elementwise(const Operator& op, const Operator* core, const Operato
         task.kind = read == written ? TaskKind::plain_activation : TaskKind::activation;
         task.rows *= chosen;
         task.width = written / chosen;
+        return {task, ""};
+    }
+    if (last == "gate" && grouped(core)) {
+        if (read != 2 * written) return refuse("no kernel for one gate a head");
+        task.kind = TaskKind::output_gate;
+        task.width = written;
         return {task, ""};
     }
     if (last == "residual") {

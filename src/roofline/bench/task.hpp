@@ -27,6 +27,7 @@ enum class TaskKind {
     add_two,           // of attention and FFN, where they read the same input
     activation,        // of a gate, times what it gates
     plain_activation,  // without a gate
+    output_gate,       // what attention found, times 1 / (1 + e^-gate)
     rotary,
     kv_write,
     embedding,

@@ -144,6 +144,9 @@ class OwnKernel final : public Kernel {
             case TaskKind::activation:
                 silu_multiply(x, y, task.rows, task.width, threads_);
                 break;
+            case TaskKind::output_gate:
+                open_gates(x, y, task.rows, task.width, threads_);
+                break;
             case TaskKind::plain_activation:
                 gelu(x, y, task.rows, task.width, threads_);
                 break;

@@ -74,6 +74,7 @@ void Model::refuse_what_has_no_kernel() const {
     for (const LayerShape& layer : stack_.kinds) {
         const AttentionShape& attention = layer.attention;
         const FfnShape& ffn = layer.ffn;
+        if (attention.gated) throw Failure{"no CUDA kernel for gates behind attention"};
         if (attention.latent() && step_.expanded != step_.tokens > 1) {
             throw Failure{"latent entries are expanded by prompts alone here"};
         }

@@ -65,6 +65,10 @@ inline __attribute__((always_inline)) void silu_run(const float* gate, const flo
     for (std::int64_t i = 0; i < run; ++i) y[i] = gate[i] / (1.0F + exponential_of_minus(gate[i])) * up[i];
 }
 
+inline __attribute__((always_inline)) void gate_run(const float* gate, const float* value, float* y, std::int64_t run) {
+    for (std::int64_t i = 0; i < run; ++i) y[i] = value[i] / (1.0F + exponential_of_minus(gate[i]));
+}
+
 inline __attribute__((always_inline)) void gelu_run(const float* x, float* y, std::int64_t run) {
     constexpr float factor = 1.59576912F;  // 2 sqrt(2 / pi)
     for (std::int64_t i = 0; i < run; ++i) {
@@ -197,15 +201,32 @@ void silu_product(const float* gate, const float* up, float* y, std::int64_t run
     best(gate, up, y, run);
 }
 
-void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads) {
+namespace {
+
+/// `run` of two halves of each row of x, strip by strip.
+template <class Run>
+void by_halves(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads, const Run& run) {
     constexpr std::int64_t strip = 1024;
     const std::int64_t strips = (width + strip - 1) / strip;
     threads.ranges(rows * strips, 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t item = first; item < last; ++item) {
             const std::int64_t begin = item % strips * strip;
-            const float* gate = x + item / strips * 2 * width + begin;
-            silu_product(gate, gate + width, y + item / strips * width + begin, std::min(strip, width - begin));
+            const float* half = x + item / strips * 2 * width + begin;
+            run(half, half + width, y + item / strips * width + begin, std::min(strip, width - begin));
         }
+    });
+}
+
+}  // namespace
+
+void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads) {
+    by_halves(x, y, rows, width, threads, silu_product);
+}
+
+void open_gates(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads) {
+    static const auto best = best_of<gate_run, const float*, const float*, float*, std::int64_t>();
+    by_halves(x, y, rows, width, threads, [](const float* values, const float* gates, float* to, std::int64_t run) {
+        best(gates, values, to, run);
     });
 }
 

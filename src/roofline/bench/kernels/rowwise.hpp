@@ -30,6 +30,9 @@ void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t wid
 /// The same for one run, by whoever calls.
 void silu_product(const float* gate, const float* up, float* y, std::int64_t run);
 
+/// y = value / (1 + e^-gate), with values and gates beside each other in a row of x.
+void open_gates(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
+
 /// y = gelu(x), by its approximation x / (1 + e^-2u), u = sqrt(2 / pi) (x + 0.044715 x^3).
 void gelu(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
 
