@@ -74,7 +74,7 @@ struct StateMixerShape {
 
     std::int64_t values() const { return heads * value_dim; }
     std::int64_t channels() const { return values() + 2 * groups * key_dim; }
-    /// Of the first product, beside what is convolved: gates, and numbers of each head.
+    /// Rows of the first product: what is convolved, gates, and numbers of each head.
     std::int64_t made() const { return channels() + values() + (delta ? 2 : 1) * heads; }
     /// Numbers that a sequence keeps.
     std::int64_t kept() const { return values() * key_dim + (taps - 1) * channels(); }

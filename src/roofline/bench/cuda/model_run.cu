@@ -28,18 +28,17 @@ void Model::norm_rows(const Memory& to, const void* x, const Norm& norm, int row
 
 const void* Model::settle(Pending& pending, const Norm& norm, const Memory& normed, const Launch& launch) const {
     const NormWeights weights{norm.gains.at(), norm.bias.at()};
+    const auto add = [&](const auto& what) {
+        if (norm) {
+            add_norm(normed.at(), stream_.at(), what, weights, rows_, hidden_, launch);
+        } else {
+            add_rows(stream_.at(), what, rows_, hidden_, launch);
+        }
+    };
     if (pending.sums.rows != nullptr) {
-        if (norm) {
-            add_norm(normed.at(), stream_.at(), pending.sums, weights, rows_, hidden_, launch);
-        } else {
-            add_rows(stream_.at(), pending.sums, rows_, hidden_, launch);
-        }
+        add(pending.sums);
     } else if (pending) {
-        if (norm) {
-            add_norm(normed.at(), stream_.at(), pending.rows, weights, rows_, hidden_, launch);
-        } else {
-            add_rows(stream_.at(), pending.rows, rows_, hidden_, launch);
-        }
+        add(pending.rows);
     } else if (norm) {
         norm_rows(normed, stream_.at(), norm, rows_, launch);
     }
