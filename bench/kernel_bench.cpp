@@ -121,7 +121,7 @@ void hold_against_reading(benchmark::State& state, const Task& task, double byte
     state.counters["best"] = bytes * least / *std::ranges::min_element(calls);
 }
 
-void product(benchmark::State& state, DType type) {
+void product(benchmark::State& state, WeightFormat type) {
     Task task;
     task.name = "product";
     task.kind = TaskKind::product;
@@ -167,10 +167,10 @@ void few_rows(benchmark::internal::Benchmark* bench) {
     shapes(bench, {1, 2, 4, 8});
 }
 
-BENCHMARK_CAPTURE(product, fp32, DType::fp32)->Apply(one_row);
-BENCHMARK_CAPTURE(product, bf16, DType::bf16)->Apply(few_rows);
-BENCHMARK_CAPTURE(product, int8, DType::int8)->Apply(few_rows);
-BENCHMARK_CAPTURE(product, int4, DType::int4)->Apply(few_rows);
+BENCHMARK_CAPTURE(product, fp32, WeightFormat::fp32)->Apply(one_row);
+BENCHMARK_CAPTURE(product, bf16, WeightFormat::bf16)->Apply(few_rows);
+BENCHMARK_CAPTURE(product, int8, WeightFormat::int8)->Apply(few_rows);
+BENCHMARK_CAPTURE(product, int4, WeightFormat::int4)->Apply(few_rows);
 BENCHMARK(attention)
     ->ArgNames({"queries", "head", "context", "all threads"})
     ->ArgsProduct({{1, 4, 8}, {64, 128}, {1024, 8192}, {0, 1}});

@@ -11,6 +11,8 @@
  *                "fp8"   e4m3, times scales[n]  (float)
  *                "int8"  int8, times scales[n]  (float)
  *                "int4"  two to a byte, the low half first; (nibble - 8) * scales[n][k / 128]  (bf16)
+ *                "fp8_block"  e4m3, times scales[n / 128][k / 128]  (float; rows of a multiple of four)
+ *                "mxfp4" e2m1, two to a byte, the low half first; times 2^(scales[n][k / 32] - 127)  (bytes)
  * Attention (kind "attention"):  y[b][t][h][d] over x[b][t][h][d], the queries (both bf16), and keys, values
  *   [b][kv_head][position][d] in kv_dtype ("bf16" or "fp8": e4m3, scale 1); causal: token t of `tokens` sees the first
  *   context - tokens + t + 1 positions; scores are divided by sqrt(head_dim). Decoding has one token.

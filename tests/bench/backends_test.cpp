@@ -18,7 +18,7 @@ using testing::team;
 TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
     const auto threads = team(2);
     std::vector<Task> tasks;
-    for (const DType type : {DType::fp32, DType::bf16, DType::int8, DType::int4}) {
+    for (const WeightFormat type : {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
         tasks.push_back(product(1, 40, 256, type));
         tasks.push_back(product(9, 40, 256, type));
         tasks.push_back(product(7, 40, 256, type));
@@ -131,7 +131,7 @@ class Liar final : public Backend {
 
 TEST(Backends, OneThatIsWrongHasNoTime) {
     const auto threads = team(1);
-    auto operands = make_operands(product(1, 32, 128, DType::bf16), 0, *threads);
+    auto operands = make_operands(product(1, 32, 128, WeightFormat::bf16), 0, *threads);
     ASSERT_TRUE(operands);
     Liar liar;
     const Outcome outcome = run_task(liar, *operands, *threads, {});
@@ -143,14 +143,14 @@ TEST(Backends, OneThatIsWrongHasNoTime) {
 TEST(Operands, CopiesTogetherReachTheBytesToRotatePast) {
     const auto threads = team(1);
     // 64 x 256 bf16 are 32,768 bytes: 100,000 take four copies.
-    const auto operands = make_operands(product(1, 64, 256, DType::bf16), 100'000, *threads);
+    const auto operands = make_operands(product(1, 64, 256, WeightFormat::bf16), 100'000, *threads);
     ASSERT_TRUE(operands);
     EXPECT_EQ(operands->copies(), 4U);
 }
 
 TEST(Operands, MoreThanTheMemoryThereIsIsRefusedInOneLine) {
     const auto threads = team(1);
-    const auto operands = make_operands(product(1, 1 << 24, 1 << 20, DType::fp32), 0, *threads);
+    const auto operands = make_operands(product(1, 1 << 24, 1 << 20, WeightFormat::fp32), 0, *threads);
     ASSERT_FALSE(operands);
     EXPECT_TRUE(operands.error().unavailable);
     EXPECT_NE(operands.error().text.find("GB of memory"), std::string::npos) << operands.error().text;

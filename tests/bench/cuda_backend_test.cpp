@@ -156,7 +156,7 @@ TEST(CudaTasks, ProductsOfHeadsSayTheirWidths) {
     absorption.head_dim = 128;
     absorption.value_dim = 192;
     absorption.k = 512;
-    absorption.weights = DType::int8;
+    absorption.weights = WeightFormat::int8;
     absorption.width = 16 * 192;
     EXPECT_EQ(task_json(absorption), Json::parse(R"({"name": "layers[moe].attention.kv_up", "kind": "absorption",
         "rows": 5, "heads": 16, "head_dim": 128, "value_dim": 192, "k": 512, "weight_dtype": "int8"})"));

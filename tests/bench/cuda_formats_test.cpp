@@ -54,6 +54,46 @@ TEST(CudaFormats, ScalesCountAmongTheBytesOfWeights) {
     EXPECT_EQ(weight_bytes(Format::fp8, 2, 256), 520.0);
     EXPECT_EQ(weight_bytes(Format::int8, 2, 256), 520.0);
     EXPECT_EQ(weight_bytes(Format::int4, 2, 256), 264.0);
+    // 256 x 512 in blocks of 128 x 128: 131,072 B and 8 floats; without the places that rows of scales leave free. In
+    // groups of 32 or 16: 65,536 B and 4,096 or 8,192 bytes of scales.
+    EXPECT_EQ(weight_bytes(Format::fp8_block, 256, 512), 131072.0 + 8 * 4);
+    EXPECT_EQ(weight_bytes(Format::mxfp4, 256, 512), 65536.0 + 4096);
+    EXPECT_EQ(weight_bytes(Format::nvfp4, 256, 512), 65536.0 + 8192);
+    EXPECT_EQ(weight_bytes(Format::fp8, 0, 0), 0.0) << "a product that is not there";
+}
+
+TEST(CudaFormats, E2m1HasEightSizes) {
+    const std::vector<std::uint8_t> row = {0x10, 0x32, 0x54, 0x76, 0xF9};
+    const double sizes[] = {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.5, -6.0};
+    for (std::size_t i = 0; i < 10; ++i) {
+        EXPECT_EQ(decode(row.data(), i, Format::mxfp4), sizes[i]) << i;
+        EXPECT_EQ(decode(row.data(), i, Format::nvfp4), sizes[i]) << i;
+    }
+}
+
+TEST(CudaFormats, ScalesAreThoseOfTheirGroup) {
+    const std::vector<std::uint8_t> powers = {127, 130};  // 2^0, 2^3
+    EXPECT_EQ(decode_scale(powers.data(), 31, Format::mxfp4), 1.0);
+    EXPECT_EQ(decode_scale(powers.data(), 32, Format::mxfp4), 8.0);
+    const std::vector<std::uint8_t> small = {0x38, 0x7E};  // 1, 448
+    EXPECT_EQ(decode_scale(small.data(), 15, Format::nvfp4), 1.0);
+    EXPECT_EQ(decode_scale(small.data(), 16, Format::nvfp4), 448.0);
+    const float blocks[] = {0.5f, 3.0f};
+    EXPECT_EQ(decode_scale(reinterpret_cast<const std::uint8_t*>(blocks), 127, Format::fp8_block), 0.5);
+    EXPECT_EQ(decode_scale(reinterpret_cast<const std::uint8_t*>(blocks), 128, Format::fp8_block), 3.0);
+    EXPECT_EQ(decode_scale(reinterpret_cast<const std::uint8_t*>(blocks), 5000, Format::int8), 0.5) << "one a row";
+    EXPECT_EQ(decode_scale(nullptr, 0, Format::bf16), 1.0);
+}
+
+// Rows of scales of blocks begin at multiples of 16 bytes: 768 values have 6 blocks, and room for 8.
+TEST(CudaFormats, ScalesOfBlocksLieWhereTheyCanBeCopied) {
+    EXPECT_EQ(blocks_of_row(512), 4);
+    EXPECT_EQ(blocks_of_row(768), 8);
+    EXPECT_EQ(scale_bytes(Format::fp8_block, 129, 768), 2U * 8 * 4);
+    EXPECT_EQ(scale_bytes(Format::mxfp4, 16, 2880), 16U * 90);
+    EXPECT_EQ(scale_bytes(Format::nvfp4, 16, 2880), 16U * 180);
+    EXPECT_EQ(scale_bytes(Format::int4, 16, 256), 16U * 2 * 2);
+    EXPECT_EQ(scale_bytes(Format::int8, 16, 256), 16U * 4);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ TEST(Plugin, TheExampleRunsWhatItSaysAndIsRight) {
     const auto threads = std::move(*Threads::start(1));
     Pace pace;
     pace.budget.seconds = 1e-4;
-    for (const DType type : {DType::fp32, DType::bf16}) {
+    for (const WeightFormat type : {WeightFormat::fp32, WeightFormat::bf16}) {
         Task task;
         task.name = "product";
         task.kind = TaskKind::product;
@@ -30,7 +30,7 @@ TEST(Plugin, TheExampleRunsWhatItSaysAndIsRight) {
     }
     Task other;
     other.kind = TaskKind::product;
-    other.weights = DType::int8;
+    other.weights = WeightFormat::int8;
     EXPECT_TRUE((*backend)->refuses(other));
     other.kind = TaskKind::norm;
     EXPECT_TRUE((*backend)->refuses(other));
@@ -46,7 +46,7 @@ TEST(PluginDeathTest, ACrashIsSaidToBeThePlugins) {
         task.m = 1;
         task.n = 4;
         task.k = 16;
-        task.weights = DType::fp32;
+        task.weights = WeightFormat::fp32;
         auto operands = make_operands(task, 0, *threads);
         run_task(**backend, *operands, *threads, {});
     };

@@ -32,7 +32,8 @@ std::vector<const ProductKernels*> all_products() {
 TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
     const auto threads = team();
     for (const ProductKernels* kernels : all_products()) {
-        for (const DType type : {DType::fp32, DType::bf16, DType::int8, DType::int4}) {
+        for (const WeightFormat type :
+             {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
             // One row, a pair, a part of a panel, whole panels and a rest; rows of W that fill no tile (a few, not a
             // lone one: an output may be near zero by itself, and errors are told in parts of the typical one); a
             // depth beyond what is worked on at once; int4 in whole eights of groups, in eights and a rest, and in an
@@ -56,7 +57,7 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                                                                                   {20, 150, 256},
                                                                                   {37, 101, 320},
                                                                                   {4, 4200, 256}}) {
-                if (type == DType::int4 && k % int4_group != 0) continue;
+                if (type == WeightFormat::int4 && k % int4_group != 0) continue;
                 auto operands = make_operands(product(m, n, k, type), 0, *threads);
                 ASSERT_TRUE(operands);
                 Activations activations;
@@ -127,13 +128,13 @@ TEST(Products, PlacesThatReadSideBySideDoNotCrowdInOnePartOfACache) {
 TEST(Products, TilesHoldTheSameWeights) {
     const auto threads = team(2);
     // A tile that is not full; an even and an odd number of groups; every type.
-    for (const auto& [tiling, k, type] : {std::tuple{Tiles::eights, 256, DType::int4},
-                                          {Tiles::fours, 384, DType::int4},
-                                          {Tiles::eights, 48, DType::bf16},
-                                          {Tiles::eights, 48, DType::int8},
-                                          {Tiles::fours, 48, DType::fp32},
-                                          {Tiles::fours, 48, DType::bf16},
-                                          {Tiles::fours, 48, DType::int8}}) {
+    for (const auto& [tiling, k, type] : {std::tuple{Tiles::eights, 256, WeightFormat::int4},
+                                          {Tiles::fours, 384, WeightFormat::int4},
+                                          {Tiles::eights, 48, WeightFormat::bf16},
+                                          {Tiles::eights, 48, WeightFormat::int8},
+                                          {Tiles::fours, 48, WeightFormat::fp32},
+                                          {Tiles::fours, 48, WeightFormat::bf16},
+                                          {Tiles::fours, 48, WeightFormat::int8}}) {
         const auto rows = WeightMatrix::random(7, k, type, 3, *threads);
         ASSERT_TRUE(rows);
         const auto tiles = rows->in_tiles(tiling, *threads);
@@ -157,7 +158,7 @@ TEST(Products, TilesHoldTheSameWeights) {
 
 TEST(Products, Int4ByFoursKnowsWhatUnsignedActivationsAreOffBy) {
     const auto threads = team(1);
-    const auto rows = WeightMatrix::random(6, 256, DType::int4, 5, *threads);
+    const auto rows = WeightMatrix::random(6, 256, WeightFormat::int4, 5, *threads);
     ASSERT_TRUE(rows);
     const auto tiles = rows->in_tiles(Tiles::fours, *threads);
     ASSERT_TRUE(tiles);
@@ -178,14 +179,14 @@ TEST(Products, Int4ByFoursKnowsWhatUnsignedActivationsAreOffBy) {
 
 TEST(Products, ARowThatWasNeverWrittenIsFound) {
     const auto threads = team(1);
-    auto operands = make_operands(product(1, 16, 128, DType::fp32), 0, *threads);
+    auto operands = make_operands(product(1, 16, 128, WeightFormat::fp32), 0, *threads);
     ASSERT_TRUE(operands);
     EXPECT_EQ(largest_error(reference(*operands), operands->y), std::numeric_limits<double>::infinity());
 }
 
 TEST(Products, Int4WeightsAreTheirHalfByteLessTheZeroPointTimesTheScale) {
     const auto threads = team(1);
-    const auto matrix = WeightMatrix::random(2, 128, DType::int4, 1, *threads);
+    const auto matrix = WeightMatrix::random(2, 128, WeightFormat::int4, 1, *threads);
     ASSERT_TRUE(matrix);
     const Weights view = matrix->view();
     const auto* bytes = static_cast<const std::uint8_t*>(view.values);

@@ -17,12 +17,12 @@ using Row = std::vector<double>;
 using Rows = std::vector<Row>;
 
 /// Two layers of a Llama-like model.
-StackShape toy(DType weights) {
+StackShape toy(WeightFormat weights) {
     StackShape shape;
     shape.hidden = 128;
     shape.vocabulary = 300;
-    shape.head = {.n = 300, .k = 128, .type = weights == DType::fp32 ? DType::fp32 : DType::bf16};
-    shape.kv = shape.head.type;
+    shape.head = {.n = 300, .k = 128, .type = weights == WeightFormat::fp32 ? WeightFormat::fp32 : WeightFormat::bf16};
+    shape.kv = weights == WeightFormat::fp32 ? DType::fp32 : DType::bf16;
     LayerShape layer;
     layer.count = 2;
     layer.norm_before_attention = layer.norm_before_ffn = true;
@@ -43,14 +43,14 @@ FfnShape mixture() {
     FfnShape ffn;
     ffn.experts = 6;
     ffn.chosen = 2;
-    ffn.router = {.n = 6, .k = 128, .type = DType::fp32};
-    ffn.up = {.n = 128, .k = 128, .type = DType::fp32};
-    ffn.down = {.n = 128, .k = 64, .type = DType::fp32};
+    ffn.router = {.n = 6, .k = 128, .type = WeightFormat::fp32};
+    ffn.up = {.n = 128, .k = 128, .type = WeightFormat::fp32};
+    ffn.down = {.n = 128, .k = 64, .type = WeightFormat::fp32};
     return ffn;
 }
 
 /// Four heads of 64 + 32 with values of 32, over entries of 128 + 32.
-AttentionShape over_entries(DType weights) {
+AttentionShape over_entries(WeightFormat weights) {
     AttentionShape attention;
     attention.query_heads = 4;
     attention.kv_heads = 1;
@@ -399,28 +399,30 @@ double error_of(const StackShape& shape, bool expanded = false) {
 
 TEST(Step, ThePrefillOfAToyModelGivesTheLogitsOfPlainArithmetic) {
     // Rounding of activations grows over two layers: three percent in bf16, ten in the integer types.
-    for (const auto& [type, allowed] :
-         {std::pair{DType::fp32, 1e-3}, {DType::bf16, 3e-2}, {DType::int8, 0.1}, {DType::int4, 0.1}})
+    for (const auto& [type, allowed] : {std::pair{WeightFormat::fp32, 1e-3},
+                                        {WeightFormat::bf16, 3e-2},
+                                        {WeightFormat::int8, 0.1},
+                                        {WeightFormat::int4, 0.1}})
         EXPECT_LE(error_of(toy(type)), allowed) << name(type);
 }
 
 TEST(Step, ThePrefillOfAMixtureOfExpertsGivesTheLogitsOfPlainArithmetic) {
     // In fp32 alone: what rounding does to scores may change which experts are chosen.
-    StackShape shape = toy(DType::fp32);
+    StackShape shape = toy(WeightFormat::fp32);
     shape.kinds[0].ffn = mixture();
     EXPECT_LE(error_of(shape), 1e-3);
     // Beside them a shared one, with a gate of its own and without, as in Qwen2 and DeepSeek.
-    shape.kinds[0].ffn.shared_up = {.n = 192, .k = 128, .type = DType::fp32};
-    shape.kinds[0].ffn.shared_down = {.n = 128, .k = 96, .type = DType::fp32};
+    shape.kinds[0].ffn.shared_up = {.n = 192, .k = 128, .type = WeightFormat::fp32};
+    shape.kinds[0].ffn.shared_down = {.n = 128, .k = 96, .type = WeightFormat::fp32};
     EXPECT_LE(error_of(shape), 1e-3);
-    shape.kinds[0].ffn.shared_gate = {.n = 1, .k = 128, .type = DType::fp32};
+    shape.kinds[0].ffn.shared_gate = {.n = 1, .k = 128, .type = WeightFormat::fp32};
     EXPECT_LE(error_of(shape), 1e-3);
     shape.kinds[0].ffn.router.bias = true;
     EXPECT_LE(error_of(shape), 1e-3);
 }
 
 TEST(Step, LatentEntriesGiveTheLogitsOfPlainArithmeticAbsorbedAndExpanded) {
-    for (const auto& [type, allowed] : {std::pair{DType::fp32, 1e-3}, {DType::bf16, 3e-2}}) {
+    for (const auto& [type, allowed] : {std::pair{WeightFormat::fp32, 1e-3}, {WeightFormat::bf16, 3e-2}}) {
         for (const bool expanded : {false, true}) {
             StackShape shape = toy(type);
             shape.kinds[0].attention = over_entries(type);
@@ -440,32 +442,32 @@ TEST(Step, LatentEntriesGiveTheLogitsOfPlainArithmeticAbsorbedAndExpanded) {
 
 TEST(Step, KindsOfLayersFollowEachOther) {
     // As in DeepSeek: a dense layer, then two of experts beside a shared one.
-    StackShape shape = toy(DType::fp32);
-    shape.kinds[0].attention = over_entries(DType::fp32);
+    StackShape shape = toy(WeightFormat::fp32);
+    shape.kinds[0].attention = over_entries(WeightFormat::fp32);
     shape.kinds[0].count = 1;
     shape.kinds.push_back(shape.kinds[0]);
     shape.kinds[1].count = 2;
     shape.kinds[1].ffn = mixture();
-    shape.kinds[1].ffn.shared_up = {.n = 192, .k = 128, .type = DType::fp32};
-    shape.kinds[1].ffn.shared_down = {.n = 128, .k = 96, .type = DType::fp32};
+    shape.kinds[1].ffn.shared_up = {.n = 192, .k = 128, .type = WeightFormat::fp32};
+    shape.kinds[1].ffn.shared_down = {.n = 128, .k = 96, .type = WeightFormat::fp32};
     EXPECT_EQ(shape.layers(), 3);
     EXPECT_LE(error_of(shape), 1e-3);
 }
 
 TEST(Step, NormsBiasesAndPositionsAreWhereAModelHasThem) {
     // GPT-2: means taken off, biases everywhere, positions from a table, no gate.
-    StackShape gpt = toy(DType::fp32);
+    StackShape gpt = toy(WeightFormat::fp32);
     gpt.layer_norms = true;
     gpt.positions = 16;
     LayerShape& plain = gpt.kinds[0];
     plain.attention.rotary = false;
     plain.attention.qkv.bias = plain.attention.out.bias = true;
     plain.ffn.gated = false;
-    plain.ffn.up = {.n = 256, .k = 128, .type = DType::fp32, .bias = true};
+    plain.ffn.up = {.n = 256, .k = 128, .type = WeightFormat::fp32, .bias = true};
     plain.ffn.down.bias = true;
     EXPECT_LE(error_of(gpt), 1e-3);
     // GPT-OSS: an entry without a value.
-    StackShape sinks = toy(DType::fp32);
+    StackShape sinks = toy(WeightFormat::fp32);
     sinks.kinds[0].attention.sinks = true;
     EXPECT_LE(error_of(sinks), 1e-3);
     // Falcon, side by side with one norm and with two; BLOOM, a norm of the embedding.
@@ -476,7 +478,7 @@ TEST(Step, NormsBiasesAndPositionsAreWhereAModelHasThem) {
     plain.norm_before_ffn = false;
     EXPECT_LE(error_of(gpt), 1e-3);
     // OLMo 2: norms behind blocks and over all heads; Gemma: before and behind; Qwen3: of each head.
-    StackShape norms = toy(DType::fp32);
+    StackShape norms = toy(WeightFormat::fp32);
     LayerShape& layer = norms.kinds[0];
     layer.norm_after_attention = layer.norm_after_ffn = true;
     EXPECT_LE(error_of(norms), 1e-3);
@@ -505,7 +507,7 @@ void expect_states_to_go_on(const StackShape& shape, Threads& threads) {
 TEST(Step, StatesGoOnFromTokenToToken) {
     // Six heads of 8 with states of 32 in two groups; a layer of that alone, one with an FFN, and an FFN alone.
     const auto threads = std::move(*Threads::start(2));
-    StackShape shape = toy(DType::fp32);
+    StackShape shape = toy(WeightFormat::fp32);
     LayerShape layer = shape.kinds[0];
     layer.attention = {};
     layer.count = 1;
@@ -514,8 +516,8 @@ TEST(Step, StatesGoOnFromTokenToToken) {
     layer.state.key_dim = 32;
     layer.state.value_dim = 8;
     layer.state.taps = 4;
-    layer.state.in = {.n = 48 + 48 + 128 + 6, .k = 128, .type = DType::fp32};
-    layer.state.out = {.n = 128, .k = 48, .type = DType::fp32};
+    layer.state.in = {.n = 48 + 48 + 128 + 6, .k = 128, .type = WeightFormat::fp32};
+    layer.state.out = {.n = 128, .k = 48, .type = WeightFormat::fp32};
     shape.kinds = {layer, layer, layer};
     shape.kinds[0].ffn = {};
     shape.kinds[2].state = {};
@@ -533,7 +535,7 @@ TEST(Step, StatesGoOnFromTokenToToken) {
 }
 
 TEST(Step, AttentionMayHaveGatesBehindIt) {
-    StackShape shape = toy(DType::fp32);
+    StackShape shape = toy(WeightFormat::fp32);
     AttentionShape& attention = shape.kinds[0].attention;
     attention.gated = true;
     attention.qkv.n += attention.query_heads * attention.head_dim;
@@ -544,7 +546,7 @@ TEST(Step, AttentionMayHaveGatesBehindIt) {
 
 TEST(Step, AWindowIsAllThatIsKept) {
     const auto threads = std::move(*Threads::start(1));
-    StackShape shape = toy(DType::bf16);
+    StackShape shape = toy(WeightFormat::bf16);
     const StepWork work{.prefill = false, .batch = 2, .tokens = 1, .context = 4096};
     const std::int64_t all = step_bytes(shape, work).layers[0];
     shape.kinds[0].attention.window = 1024;
@@ -554,14 +556,14 @@ TEST(Step, AWindowIsAllThatIsKept) {
     ASSERT_TRUE(model);
     for (const float logit : ((*model)->step(work), (*model)->logits())) EXPECT_TRUE(std::isfinite(logit));
     // A prompt of seven tokens of which each sees four.
-    StackShape narrow = toy(DType::fp32);
+    StackShape narrow = toy(WeightFormat::fp32);
     narrow.kinds[0].attention.window = 4;
     EXPECT_LE(error_of(narrow), 1e-3);
 }
 
 TEST(Step, AMixtureTakesTheMemoryOfAllItsExperts) {
     const StepWork work{.prefill = false, .batch = 1, .tokens = 1, .context = 4};
-    StackShape shape = toy(DType::fp32);
+    StackShape shape = toy(WeightFormat::fp32);
     const std::int64_t dense = step_bytes(shape, work).layers[0];
     shape.kinds[0].ffn = mixture();
     // Six FFNs of 3 x 64 x 128 in fp32 and a router of 6 x 128, for one FFN of 3 x 256 x 128.
@@ -594,7 +596,7 @@ TEST(Routing, SendsEveryRowToItsBestExpertsAndPutsTheirResultsTogether) {
 
 TEST(Step, DecodeChoosesATokenForEachSequence) {
     const auto threads = std::move(*Threads::start(2));
-    const StackShape shape = toy(DType::bf16);
+    const StackShape shape = toy(WeightFormat::bf16);
     const StepWork work{.prefill = false, .batch = 3, .tokens = 1, .context = 20};
     const auto model = CpuModel::make(shape, work, 1LL << 30, *threads);
     ASSERT_TRUE(model);
@@ -613,7 +615,7 @@ TEST(Step, DecodeChoosesATokenForEachSequence) {
 
 TEST(Step, LayersShareWeightsWhereMemoryIsShort) {
     const auto threads = std::move(*Threads::start(1));
-    const StackShape shape = toy(DType::bf16);
+    const StackShape shape = toy(WeightFormat::bf16);
     const StepWork work{.prefill = false, .batch = 1, .tokens = 1, .context = 4};
     const StepBytes bytes = step_bytes(shape, work);
     const auto one = CpuModel::make(shape, work, bytes.least() + bytes.layers[0] / 2, *threads);

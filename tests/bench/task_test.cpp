@@ -30,7 +30,7 @@ TEST(Tasks, HaveTheShapesOfTheModel) {
     EXPECT_EQ(gate_up->m, 8);
     EXPECT_EQ(gate_up->n, 2 * 14336);
     EXPECT_EQ(gate_up->k, 4096);
-    EXPECT_EQ(gate_up->weights, DType::bf16);
+    EXPECT_EQ(gate_up->weights, WeightFormat::bf16);
     EXPECT_DOUBLE_EQ(gate_up->flops, 2.0 * 8 * 28672 * 4096);
     EXPECT_DOUBLE_EQ(gate_up->rotated, 28672.0 * 4096 * 2);
     const Task* core = find(decode, "layers.attention.core");
@@ -53,8 +53,42 @@ TEST(Tasks, ATiedHeadKeepsTheTypeOfTheTable) {
     const auto asked = scenario("llama-3.2-1b", "int4");
     const auto report = predict::predict(asked);
     const auto decode = plan_tasks(asked, report.stages[1]);
-    EXPECT_EQ(find(decode, "layers.attention.qkv")->weights, DType::int4);
-    EXPECT_EQ(find(decode, "head")->weights, DType::bf16);
+    EXPECT_EQ(find(decode, "layers.attention.qkv")->weights, WeightFormat::int4);
+    EXPECT_EQ(find(decode, "head")->weights, WeightFormat::bf16);
+}
+
+TEST(Tasks, KeepTheFormatOfTheCheckpoint) {
+    const auto format_of = [](const char* model, std::string_view name) -> std::string_view {
+        const auto asked = scenario(model);
+        const auto decode = plan_tasks(asked, predict::predict(asked).stages[1]);
+        const Task* task = find(decode, name);
+        return task == nullptr ? "not planned" : bench::name(task->weights);
+    };
+    EXPECT_EQ(format_of("gpt-oss-20b", "layers[full].ffn.experts.down"), "mxfp4");
+    EXPECT_EQ(format_of("gpt-oss-20b", "layers[full].attention.qkv"), "bf16");
+    EXPECT_EQ(format_of("deepseek-v3", "layers[moe].ffn.experts.down"), "fp8_block");
+    EXPECT_EQ(format_of("deepseek-v3", "layers[moe].attention.kv_up"), "fp8_block");
+    EXPECT_EQ(format_of("deepseek-v3", "head"), "bf16");
+    EXPECT_EQ(format_of("qwen3-235b-a22b-nvfp4", "layers.ffn.experts.gate_up"), "nvfp4");
+}
+
+TEST(WeightFormats, AreFoundByNameAndNumber) {
+    for (const WeightFormatFacts& one : weight_formats) {
+        EXPECT_EQ(facts(one.format).format, one.format) << one.name;
+        EXPECT_EQ(weight_format_named(one.name), one.format);
+        ASSERT_NE(find_format(one.name), nullptr) << one.name;
+        EXPECT_EQ(find_format(one.name)->element_bits, one.bits) << one.name;
+    }
+    EXPECT_EQ(weight_format_named("q4_k"), std::nullopt);
+    EXPECT_EQ(weight_format(*find_format("awq")), WeightFormat::int4);
+    EXPECT_EQ(weight_format(*find_format("int4_g32")), std::nullopt);
+}
+
+TEST(WeightFormats, ThatABackendDoesNotReadNameTheNearest) {
+    EXPECT_EQ(unread_by("processor", WeightFormat::mxfp4),
+              "no processor kernel reads mxfp4 weights; --dtype int4 asks for the nearest that one does");
+    EXPECT_EQ(unread_by("processor", WeightFormat::fp8_block),
+              "no processor kernel reads fp8_block weights; --dtype int8 asks for the nearest that one does");
 }
 
 TEST(Tasks, RoutedExpertsAreThoseThatAStepTouches) {
@@ -257,8 +291,6 @@ TEST(Tasks, ThatOurKernelsDoOtherwiseAreRefused) {
     EXPECT_EQ(refused("deepseek-v4-flash-fp8", "layers[pool4].attention.core"), "no kernel for this kind of attention");
     EXPECT_EQ(refused("deepseek-v4-flash-fp8", "layers[pool4].attention.kv_write"),
               "no kernel for this kind of attention");
-    EXPECT_EQ(refused("deepseek-v3", "layers[moe].ffn.experts.down"),
-              "no kernel reads fp8_block weights; --dtype int8, on CUDA fp8 too, asks for the nearest that one does");
     EXPECT_EQ(refused("kimi-k2.5", "layers[moe].ffn.experts.down"),
               "no kernel reads int4 of 4.5 bits, scales included; --dtype int4 asks for groups of 128");
     EXPECT_EQ(refused("mamba-2.8b", "layers.attention.core"), "no kernel for this kind of state");
@@ -295,7 +327,7 @@ TEST(SameWork, IsThatOfTheSameKernelOnTheSameSizes) {
     a.m = 1;
     a.n = 6144;
     a.k = 4096;
-    a.weights = DType::fp8;
+    a.weights = WeightFormat::fp8;
     Task b = a;
     b.name = "another";
     EXPECT_TRUE(same_work(a, b));

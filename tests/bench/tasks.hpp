@@ -5,7 +5,7 @@
 
 namespace roofline::bench::testing {
 
-inline Task product(std::int64_t m, std::int64_t n, std::int64_t k, DType type) {
+inline Task product(std::int64_t m, std::int64_t n, std::int64_t k, WeightFormat type) {
     Task task;
     task.name = "product";
     task.kind = TaskKind::product;

@@ -45,7 +45,7 @@ Json task_json(const Task& task) {
         json["m"] = task.m;
         json["n"] = task.n;
         json["k"] = task.k;
-        json["weight_dtype"] = roofline::name(task.weights);
+        json["weight_dtype"] = name(task.weights);
         json["activation_dtype"] = roofline::name(task.activations);
         if (task.experts > 1) {
             json["experts"] = task.experts;
@@ -71,7 +71,7 @@ Json task_json(const Task& task) {
         json["head_dim"] = task.head_dim;
         json["value_dim"] = task.value_dim;
         json["k"] = task.k;
-        json["weight_dtype"] = roofline::name(task.weights);
+        json["weight_dtype"] = name(task.weights);
     } else {
         json["rows"] = task.rows;
         json["width"] = task.width;
@@ -182,6 +182,9 @@ Json json_of(const std::string& value) {
 }
 Json json_of(DType type) {
     return roofline::name(type);
+}
+Json json_of(WeightFormat format) {
+    return name(format);
 }
 Json json_of(HeadNorm norm) {
     return norm == HeadNorm::none ? "none" : norm == HeadNorm::each_head ? "each_head" : "whole_width";

@@ -22,7 +22,7 @@ roofline_shape shape_of(const Task& task, int threads) {
             .m = task.m,
             .n = task.n,
             .k = task.k,
-            .weight_dtype = roofline::name(task.weights).data(),
+            .weight_dtype = name(task.weights).data(),
             .batch = task.batch,
             .tokens = task.tokens,
             .context = task.context,
@@ -115,7 +115,7 @@ class Plugin final : public Backend {
         if (task.experts > 1) return "no products of several experts";
         if (task.window > 0 || task.sinks) return "plugins know neither sliding windows nor sinks";
         if (!has_even_heads(task)) return "plugins know heads of one width only";
-        if (task.kind == TaskKind::product && task.weights == DType::int4 && task.k % int4_group != 0)
+        if (task.kind == TaskKind::product && task.weights == WeightFormat::int4 && task.k % int4_group != 0)
             return fmt::format("k = {} is no multiple of {}", task.k, int4_group);
         const roofline_shape shape = shape_of(task, 1);
         const Running running(kernel_.name);

@@ -92,17 +92,17 @@ std::int64_t free_memory() {
     return std::max<std::int64_t>(free, 0);
 }
 
-std::int64_t WeightMatrix::bytes(std::int64_t n, std::int64_t k, DType type) {
+std::int64_t WeightMatrix::bytes(std::int64_t n, std::int64_t k, WeightFormat type) {
     const std::int64_t values = aligned(n * k * bits(type) / 8);
-    if (type == DType::int8) return values + aligned(n * 4);
-    if (type == DType::int4) {
+    if (type == WeightFormat::int8) return values + aligned(n * 4);
+    if (type == WeightFormat::int4) {
         const std::int64_t groups = n * (k / int4_group);
         return values + aligned(groups * 2) + aligned((groups + 1) / 2);
     }
     return values;
 }
 
-Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, DType type, std::uint64_t seed,
+Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, WeightFormat type, std::uint64_t seed,
                                           Threads& threads) {
     WeightMatrix matrix;
     matrix.n_ = n;
@@ -115,15 +115,15 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, DType 
     matrix.view_.values = values;
     // Sums of k products of evenly spread numbers then have about the size of the input.
     const float magnitude = std::sqrt(3.0F / static_cast<float>(k));
-    if (type == DType::fp32 || type == DType::bf16) {
-        fill(matrix.memory_, type, seed, threads, magnitude);
+    if (type == WeightFormat::fp32 || type == WeightFormat::bf16) {
+        fill(matrix.memory_, type == WeightFormat::bf16 ? DType::bf16 : DType::fp32, seed, threads, magnitude);
         return matrix;
     }
     const std::int64_t payload = aligned(n * k * bits(type) / 8);
     threads.ranges(payload / 8, 1 << 14, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t i = first; i < last; ++i) {
             std::uint64_t value = mixed(seed + static_cast<std::uint64_t>(i));
-            if (type == DType::int8) {  // -128 is no weight: scales are symmetric
+            if (type == WeightFormat::int8) {  // -128 is no weight: scales are symmetric
                 for (unsigned shift = 0; shift < 64; shift += 8) {
                     if (((value >> shift) & 255U) == 128U) value ^= std::uint64_t{1} << shift;
                 }
@@ -131,7 +131,7 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, DType 
             std::memcpy(values + i * 8, &value, 8);
         }
     });
-    if (type == DType::int8) {
+    if (type == WeightFormat::int8) {
         auto* scales = reinterpret_cast<float*>(values + payload);
         for (std::int64_t row = 0; row < n; ++row)
             scales[row] = magnitude * (1.0F + 0.5F * random_value(seed + 7 + static_cast<std::uint64_t>(row))) / 127.0F;
@@ -160,7 +160,7 @@ Result<WeightMatrix> WeightMatrix::in_tiles(Tiles tiles, Threads& threads) const
                                 static_cast<double>(again) / 1e9, static_cast<double>(free) / 1e9),
                     true});
     }
-    auto laid = view_.type == DType::int4 ? int4_in_tiles(tiles, threads) : bytes_in_tiles(tiles, threads);
+    auto laid = view_.type == WeightFormat::int4 ? int4_in_tiles(tiles, threads) : bytes_in_tiles(tiles, threads);
     if (laid) laid->view_.tiles = tiles;
     return laid;
 }
@@ -229,7 +229,7 @@ Result<WeightMatrix> WeightMatrix::int4_in_tiles(Tiles tiles, Threads& threads) 
         }
     });
     matrix.view_ = {
-        .type = DType::int4, .values = values, .group_scales = scales, .group_zeros = zeros, .group_sums = sums};
+        .type = WeightFormat::int4, .values = values, .group_scales = scales, .group_zeros = zeros, .group_sums = sums};
     return matrix;
 }
 
@@ -239,11 +239,11 @@ double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
                                    ? tile_place(view_.tiles, row, column * width, k_ * width) / width
                                    : row * k_ + column;
     switch (view_.type) {
-        case DType::fp32:
+        case WeightFormat::fp32:
             return static_cast<const float*>(view_.values)[place];
-        case DType::bf16:
+        case WeightFormat::bf16:
             return from_bf16(static_cast<const Bf16*>(view_.values)[place]);
-        case DType::int8:
+        case WeightFormat::int8:
             return static_cast<double>(static_cast<const std::int8_t*>(view_.values)[place]) * view_.row_scales[row];
         default: {
             const auto* bytes = static_cast<const std::uint8_t*>(view_.values);
@@ -270,12 +270,12 @@ void Activations::prepare(const float* x, std::span<ProductCall> calls, const Pr
 void Activations::narrow(const float* x, std::span<ProductCall> calls, const ProductKernels& kernels,
                          Threads& threads) {
     const std::int64_t k = calls.front().k;
-    const DType weights = calls.front().weights.type;
+    const WeightFormat weights = calls.front().weights.type;
     const DType type = kernels.type_of_x(weights);
     std::int64_t rows = 0;
     for (const ProductCall& call : calls) rows += call.m;
     const std::int64_t count = rows * k;
-    const std::int64_t run = weights == DType::int4 ? int4_group : k;
+    const std::int64_t run = weights == WeightFormat::int4 ? int4_group : k;
     narrow_.resize(size(type == DType::fp32 ? 0 : count * bits(type) / 8));
     if (type == DType::bf16) {
         narrow_to_bf16(x, reinterpret_cast<Bf16*>(narrow_.data()), count, threads);
@@ -283,7 +283,7 @@ void Activations::narrow(const float* x, std::span<ProductCall> calls, const Pro
         scales_.resize(size(count / run));
         sums_.resize(size(count / run));
         auto* narrow = reinterpret_cast<std::int8_t*>(narrow_.data());
-        if (weights == DType::int4 && kernels.whole_bytes != WholeBytes::no)
+        if (weights == WeightFormat::int4 && kernels.whole_bytes != WholeBytes::no)
             narrow_for_whole_bytes(x, narrow, scales_.data(), sums_.data(), count,
                                    kernels.whole_bytes == WholeBytes::of_unsigned_x ? 128 : 0, threads);
         else
@@ -304,7 +304,7 @@ void Activations::narrow(const float* x, std::span<ProductCall> calls, const Pro
 void Activations::pack(std::span<ProductCall> calls, const ProductKernels& kernels, Threads& threads) {
     const Panels& panels = kernels.panels;
     if (panels.read == nullptr) return;
-    const DType weights = calls.front().weights.type;
+    const WeightFormat weights = calls.front().weights.type;
     const std::int64_t row_bytes = calls.front().k * bits(kernels.type_of_x(weights)) / 8;
     panels_ = {0};  // where those of each product begin
     for (const ProductCall& call : calls) {
@@ -331,7 +331,7 @@ void Activations::pack(std::span<ProductCall> calls, const ProductKernels& kerne
     for (std::size_t i = 0; i < calls.size(); ++i) {
         if (panels_[i + 1] > panels_[i]) calls[i].packed = to + panels_[i] * panel_bytes;
     }
-    if (weights == DType::int4 && panels.turn_factors) turn_factors(calls, panels.rows, threads);
+    if (weights == WeightFormat::int4 && panels.turn_factors) turn_factors(calls, panels.rows, threads);
 }
 
 void Activations::turn_factors(std::span<ProductCall> calls, std::int64_t rows, Threads& threads) {

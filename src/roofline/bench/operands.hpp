@@ -42,12 +42,12 @@ std::int64_t free_memory();
 /// Weights of a product with what belongs to them, in one piece of memory.
 class WeightMatrix {
   public:
-    static Result<WeightMatrix> random(std::int64_t n, std::int64_t k, DType type, std::uint64_t seed,
+    static Result<WeightMatrix> random(std::int64_t n, std::int64_t k, WeightFormat type, std::uint64_t seed,
                                        Threads& threads);
     /// The same weights in tiles (products.hpp).
     Result<WeightMatrix> in_tiles(Tiles tiles, Threads& threads) const;
     Weights view() const { return view_; }
-    static std::int64_t bytes(std::int64_t n, std::int64_t k, DType type);
+    static std::int64_t bytes(std::int64_t n, std::int64_t k, WeightFormat type);
     /// As fp64, whatever the type.
     double at(std::int64_t row, std::int64_t column) const;
 

@@ -334,7 +334,7 @@ double tolerance(const Task& task) {
         case TaskKind::absorption:
             // Activations are rounded to the type that meets the weights: 2^-9 for bf16, some 2^-8 of the largest for
             // int8.
-            return task.weights == DType::fp32 ? 1e-4 : task.weights == DType::bf16 ? 1e-2 : 3e-2;
+            return task.weights == WeightFormat::fp32 ? 1e-4 : task.weights == WeightFormat::bf16 ? 1e-2 : 3e-2;
         case TaskKind::attention:
             return task.kv == DType::bf16 ? 2e-2 : 1e-3;
         default:

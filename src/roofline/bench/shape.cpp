@@ -58,7 +58,7 @@ class Names {
 Fit<ProductShape> read_product(const Operator* op) {
     ProductShape shape;
     if (op == nullptr) return shape;
-    const auto type = weight_type(*op);
+    const auto type = weight_format(*op);
     if (!type) return std::unexpected(Unfit{fmt::format("{}: {}", op->name, type.error().text), true});
     const double each = op->extent.experts_total > 0.0 ? op->extent.experts_total : 1.0;
     const double cells = op->extent.inner * op->extent.cols;
@@ -259,7 +259,7 @@ Fit<StackShape> read_stack(const predict::Scenario& scenario) {
     }
     if (const Operator* more = names.any_left()) return unfit("has " + more->name);
     const Format* kv = find_format(scenario.kv_type);
-    const auto type = kv != nullptr ? kernel_type(*kv) : std::nullopt;
+    const auto type = kv != nullptr ? cache_type(*kv) : std::nullopt;
     if (!type) return std::unexpected(Unfit{fmt::format("no kernel keeps a KV cache in {}", scenario.kv_type), true});
     stack.kv = *type;
     return stack;

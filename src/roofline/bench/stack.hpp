@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "roofline/bench/weight_format.hpp"
 #include "roofline/core/dtype.hpp"
 
 namespace roofline::bench {
@@ -19,7 +20,7 @@ namespace roofline::bench {
 struct ProductShape {
     std::int64_t n = 0;
     std::int64_t k = 0;
-    DType type = DType::bf16;
+    WeightFormat type = WeightFormat::bf16;
     bool bias = false;
 
     /// Whether there is such a product.

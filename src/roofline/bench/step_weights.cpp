@@ -16,7 +16,7 @@ void each_product(const LayerShape& layer, const StepWork& work,
     for (const ProductShape* shape : {&attention.qkv, &attention.q_down, &attention.q, &attention.kv_down})
         visit(*shape, 1);
     if (attention.latent() && !work.expanded) {
-        const DType type = attention.kv_up.type;
+        const WeightFormat type = attention.kv_up.type;
         visit({.n = attention.rank, .k = attention.unturned(), .type = type}, attention.query_heads);
         visit({.n = attention.value_dim, .k = attention.rank, .type = type}, attention.query_heads);
     } else {
@@ -101,9 +101,9 @@ std::optional<std::string> unfit_products(const StackShape& shape, const StepWor
     std::optional<std::string> problem;
     const auto look = [&](const ProductShape& product, std::int64_t) {
         if (!product || problem) return;
-        const std::int64_t grain = product.type == DType::int4 ? int4_group : 16;
+        const std::int64_t grain = product.type == WeightFormat::int4 ? int4_group : 16;
         if (best_products().of(product.type) == nullptr)
-            problem = fmt::format("no processor kernel multiplies {} weights", roofline::name(product.type));
+            problem = unread_by("processor", product.type);
         else if (product.k % grain != 0)
             problem = fmt::format("a width of the model, {}, is no multiple of {}", product.k, grain);
     };
@@ -170,7 +170,7 @@ Result<void> WeightMaker::attention(LayerWeights& layer, const AttentionShape& s
     }
     if (!absorbed) return {};
     for (std::int64_t head = 0; head < shape.query_heads; ++head) {
-        const DType type = shape.kv_up.type;
+        const WeightFormat type = shape.kv_up.type;
         auto& into = layer.into_queries.emplace_back();
         if (auto done = take(into, linear({.n = shape.rank, .k = shape.unturned(), .type = type})); !done) return done;
         auto& out_of = layer.out_of_results.emplace_back();

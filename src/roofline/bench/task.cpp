@@ -51,11 +51,11 @@ Planned refuse(std::string reason) {
 /// An up-projection of latent entries that goes into queries and out of results. The attentions beside it, over
 /// entries and over what they would be expanded to, know its widths.
 Planned plan_absorption(const Operator& op, const Operator* latent, const Operator* expanded, Task task) {
-    const auto type = weight_type(op);
-    if (!type) return refuse(type.error().text);
+    const auto format = weight_format(op);
+    if (!format) return refuse(format.error().text);
     if (latent == nullptr || expanded == nullptr) return refuse("no kernel for products of each head apart");
     task.kind = TaskKind::absorption;
-    task.weights = *type;
+    task.weights = *format;
     task.k = whole(op.extent.inner);
     task.query_heads = whole(latent->extent.heads);
     task.head_dim = whole(expanded->extent.key_dim - (latent->extent.key_dim - op.extent.inner));
@@ -71,14 +71,14 @@ Planned plan_product(const Operator& op, const Record& record, double weight_byt
     const bool routed = op.extent.pattern == Pattern::experts;
     if ((op.extent.pattern != Pattern::product && !routed) || op.extent.copies != 1.0)
         return refuse("no kernel for block-diagonal products");
-    const auto type = weight_type(op);
-    if (!type) return refuse(type.error().text);
+    const auto format = weight_format(op);
+    if (!format) return refuse(format.error().text);
     task.kind = TaskKind::product;
     task.n = whole(op.extent.cols);
     task.k = whole(op.extent.inner);
     task.m = whole(record.work.flops.value / record.count / (2.0 * op.extent.cols * op.extent.inner));
-    task.weights = *type;
-    task.activations = bits(*type) >= 16 && bits(op.type) < 16 ? *type : op.type;
+    task.weights = *format;
+    task.activations = bits(*format) >= 16 && bits(op.type) < 16 ? *parse_dtype(name(*format)) : op.type;
     if (task.m < 1) return {std::nullopt, "nothing to do in this step", true};
     if (routed) {
         // As many as are touched on the mean, in whole ones: what they read counts, not what the mean would.
@@ -138,37 +138,51 @@ Planned plan_attention(const Operator& op, const predict::StageReport& stage, Ta
 
 }  // namespace
 
+std::string unread_by(std::string_view backend, WeightFormat format) {
+    return fmt::format("no {} kernel reads {} weights; --dtype {} asks for the nearest that one does", backend,
+                       name(format),
+                       bits(format) == 4   ? "int4"
+                       : bits(format) == 8 ? "int8"
+                                           : "bf16");
+}
+
+std::optional<WeightFormat> weight_format(const Format& format) {
+    if (format.name == "awq" || format.name == "gptq") return WeightFormat::int4;
+    if (format.name == "fp8_e4m3" || format.name == "fp8_e5m2") return WeightFormat::fp8;
+    return weight_format_named(format.name);
+}
+
 // The bytes tell where they are other than the format of the model's products says: a head that shares the embedding
 // table is as wide as the table, and a file may hold less.
-Result<DType> weight_type(const Operator& op) {
+Result<WeightFormat> weight_format(const Operator& op) {
     const std::string label =
         op.extent.weights.substr(0, op.extent.weights.find('/'));  // "int4/bf16": multiplied in bf16
-    const Format* format = find_format(label);
-    const auto type = format != nullptr ? kernel_type(*format) : std::nullopt;
-    if (!type) {
-        const int wide = format != nullptr ? bits(format->value) : 0;
+    const Format* stored = find_format(label);
+    const auto format = stored != nullptr ? weight_format(*stored) : std::nullopt;
+    if (!format) {
+        const int wide = stored != nullptr ? bits(stored->value) : 0;
         return fail(fmt::format("no kernel reads {} weights{}", label,
                                 wide == 8   ? "; --dtype int8, on CUDA fp8 too, asks for the nearest that one does"
                                 : wide == 4 ? "; --dtype int4 asks for the nearest that one does"
                                             : ""));
     }
     const double stored_bits = 8.0 * bytes_of_one(op) / (op.extent.inner * op.extent.cols);
-    if (stored_bits > 31.9) return DType::fp32;
-    if (stored_bits > 15.9) return bits(*type) < 16 ? DType::bf16 : *type;
-    if (stored_bits < 0.95 * bits(*type)) {
+    if (stored_bits > 31.9) return WeightFormat::fp32;
+    if (stored_bits > 15.9) return bits(*format) < 16 ? WeightFormat::bf16 : *format;
+    if (stored_bits < 0.95 * bits(*format)) {
         return fail(fmt::format("no kernel reads weights of {:.3g} bits; --dtype {} asks for the nearest that one does",
                                 stored_bits, stored_bits < 6.0 ? "int4" : "int8"));
     }
     // 4.156 with a scale and a zero point for 128 values.
-    if (*type == DType::int4 && stored_bits > 4.3)
+    if (*format == WeightFormat::int4 && stored_bits > 4.3)
         return fail(
             fmt::format("no kernel reads int4 of {:.3g} bits, scales included; --dtype int4 asks for groups of "
                         "128",
                         stored_bits));
-    return *type;
+    return *format;
 }
 
-std::optional<DType> kernel_type(const Format& format) {
+std::optional<DType> cache_type(const Format& format) {
     const bool plain = format.scaling == Scaling::none && !format.weight_only;
     if (plain && (format.value == DType::fp32 || format.value == DType::bf16 || format.value == DType::fp16 ||
                   format.value == DType::fp8))
@@ -196,13 +210,12 @@ bool same_work(const Task& a, const Task& b) {
 std::string describe(const Task& task) {
     switch (task.kind) {
         case TaskKind::product: {
-            const std::string sizes =
-                fmt::format("{} x {} x {} {}", task.m, task.n, task.k, roofline::name(task.weights));
+            const std::string sizes = fmt::format("{} x {} x {} {}", task.m, task.n, task.k, name(task.weights));
             return task.experts > 1 ? fmt::format("{}, {} experts", sizes, task.experts) : sizes;
         }
         case TaskKind::absorption:
             return fmt::format("{} x {} heads, {} to {}, {} to {} {}", task.rows, task.query_heads, task.head_dim,
-                               task.k, task.k, task.value_dim, roofline::name(task.weights));
+                               task.k, task.k, task.value_dim, name(task.weights));
         case TaskKind::attention: {
             const std::string widths = has_even_heads(task) ? fmt::format("{}", task.head_dim)
                                                             : fmt::format("{}, {}", task.head_dim, value_width(task));
@@ -405,7 +418,7 @@ Planned plan_elementwise(const Operator& op, const Operator* core, const Operato
 std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict::StageReport& stage) {
     const model::Lowered& lowered = scenario.lowered;
     const Format* kv_format = find_format(scenario.kv_type);
-    const auto kv = kv_format != nullptr ? kernel_type(*kv_format) : std::nullopt;
+    const auto kv = kv_format != nullptr ? cache_type(*kv_format) : std::nullopt;
     std::vector<Planned> planned;
     for (std::size_t i = 0; i < stage.records.size(); ++i) {
         const Record& record = stage.records[i];

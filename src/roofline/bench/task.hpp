@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "roofline/bench/weight_format.hpp"
 #include "roofline/core/problem.hpp"
 #include "roofline/core/record.hpp"
 #include "roofline/predict/report.hpp"
@@ -46,8 +47,8 @@ struct Task {
     std::int64_t m = 0;
     std::int64_t n = 0;
     std::int64_t k = 0;
-    std::int64_t experts = 1;         // more: each has weights of its own and a share of the rows
-    DType weights = DType::bf16;      // int4: groups of 128 with a 16-bit scale and a 4-bit zero point
+    std::int64_t experts = 1;  // more: each has weights of its own and a share of the rows
+    WeightFormat weights = WeightFormat::bf16;
     DType activations = DType::bf16;  // what the weights are multiplied with
 
     // Attention, rotary, kv_write; and rows x width for the rest.
@@ -111,12 +112,16 @@ bool same_work(const Task& a, const Task& b);
 /// "1 x 4096 x 14336 bf16": m, n, k; "8 x 1 of 1024, 32/8 heads of 128".
 std::string describe(const Task& task);
 
-/// Which of the types that kernels know stands for a format; empty for those that none reads.
-std::optional<DType> kernel_type(const Format& format);
+/// The type that kernels keep a KV cache of this format in; empty for those that none keeps.
+std::optional<DType> cache_type(const Format& format);
 /// Whether a norm is one by mean and deviation.
 bool takes_off_the_mean(const model::Operator& norm);
-/// The type of a product's weights, or why no kernel reads them.
-Result<DType> weight_type(const model::Operator& op);
+/// That no kernel of a backend reads weights, and what to ask for instead.
+std::string unread_by(std::string_view backend, WeightFormat format);
+/// Which of the formats that kernels read stands for one; empty for those that none reads.
+std::optional<WeightFormat> weight_format(const Format& format);
+/// The format of a product's weights, or why no kernel reads them.
+Result<WeightFormat> weight_format(const model::Operator& op);
 
 /// One for every record of the stage, in order: a task, or why there is none.
 struct Planned {

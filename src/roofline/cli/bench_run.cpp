@@ -144,25 +144,26 @@ Result<void> open_cpu(const BenchOptions& options, Place& place, Run& run) {
 Result<void> leave_out_unread(const BenchOptions& options, std::vector<std::string>& types, const Place& place,
                               Run& run) {
     if (!options.plugins.empty()) return {};
-    const auto reads = [&](DType type) {
-        if (place.cuda) return type == DType::bf16 || type == DType::fp8 || type == DType::int8 || type == DType::int4;
+    const auto reads = [&](bench::WeightFormat type) {
+        if (place.cuda) return type != bench::WeightFormat::fp32 && type != bench::WeightFormat::fp16;
         Task product;
         product.kind = bench::TaskKind::product;
         product.m = 1;
         product.n = product.k = 1024;
         product.weights = type;
-        product.activations = bits(type) < 16 && type != DType::fp8 ? DType::int8 : type;
+        product.activations = parse_dtype(name(type)).value_or(DType::bf16);
+        if (type == bench::WeightFormat::int4) product.activations = DType::int8;
         return std::any_of(place.backends.begin(), place.backends.end(),
                            [&](const auto& backend) { return !backend->refuses(product); });
     };
     std::vector<std::string_view> read;
-    for (const DType type : {DType::fp32, DType::bf16, DType::fp16, DType::fp8, DType::int8, DType::int4}) {
-        if (reads(type)) read.push_back(name(type));
+    for (const auto& one : bench::weight_formats) {
+        if (reads(one.format)) read.push_back(one.name);
     }
     std::string missing;
     std::erase_if(types, [&](const std::string& asked) {
         const Format* format = find_format(asked);
-        const auto type = format != nullptr ? bench::kernel_type(*format) : std::nullopt;
+        const auto type = format != nullptr ? bench::weight_format(*format) : std::nullopt;
         if (format == nullptr || (type && (read.empty() || reads(*type)))) return false;
         missing = asked;
         run.account.notes.push_back(fmt::format("without {}: no kernel here reads such weights", asked));

@@ -22,8 +22,8 @@ constexpr int argument_source = 1;
 constexpr int argument_result = 17;
 constexpr int argument_weights = 33;
 
-int number_of(DType type) {
-    return type == DType::bf16 ? 2 : type == DType::fp32 ? 3 : 5;
+int number_of(WeightFormat type) {
+    return type == WeightFormat::bf16 ? 2 : type == WeightFormat::fp32 ? 3 : 5;
 }
 
 struct Argument {
@@ -70,7 +70,7 @@ struct Layout {
     const void* pointer() const { return handle != nullptr ? handle : room.data(); }
 };
 
-Layout layout(const Functions& functions, std::int64_t rows, std::int64_t columns, DType type, bool transposed,
+Layout layout(const Functions& functions, std::int64_t rows, std::int64_t columns, WeightFormat type, bool transposed,
               bool any) {
     Layout made;
     const std::array<std::int64_t, 12> sizes = {rows, columns};
@@ -101,13 +101,13 @@ class OneDnnKernel final : public Kernel {
 
     Result<void> prepare() {
         const Task& task = operands_.task;
-        const bool int8 = task.weights == DType::int8;
+        const bool int8 = task.weights == WeightFormat::int8;
         narrow_.resize(static_cast<std::size_t>(task.m * task.k * bits(task.weights) / 8));
         scales_.resize(static_cast<std::size_t>(task.m));
         const Layout source = layout(functions_, task.m, task.k, task.weights, false, false);
         const Layout wanted = layout(functions_, task.k, task.n, task.weights, false, true);
         const Layout ours = layout(functions_, task.k, task.n, task.weights, true, false);
-        const Layout result = layout(functions_, task.m, task.n, DType::fp32, false, false);
+        const Layout result = layout(functions_, task.m, task.n, WeightFormat::fp32, false, false);
         int status = 0;
         if (functions_.matmul_create != nullptr) {
             status = functions_.matmul_create(&description_, engine_, source.pointer(), wanted.pointer(), nullptr,
@@ -119,9 +119,9 @@ class OneDnnKernel final : public Kernel {
             if (status == 0)
                 status = functions_.description_create(&description_, operation.data(), nullptr, engine_, nullptr);
         }
-        if (status != 0) return fail(fmt::format("oneDNN has no {} product here", roofline::name(task.weights)));
+        if (status != 0) return fail(fmt::format("oneDNN has no {} product here", bench::name(task.weights)));
         if (functions_.primitive_create(&primitive_, description_) != 0) return fail("oneDNN cannot make the product");
-        void* input = task.weights == DType::fp32 ? static_cast<void*>(operands_.x.data()) : narrow_.data();
+        void* input = task.weights == WeightFormat::fp32 ? static_cast<void*>(operands_.x.data()) : narrow_.data();
         if (functions_.memory_create(&source_, source.pointer(), engine_, input) != 0 ||
             functions_.memory_create(&result_, result.pointer(), engine_, operands_.y.data()) != 0)
             return fail("oneDNN cannot describe the operands");
@@ -136,7 +136,7 @@ class OneDnnKernel final : public Kernel {
     void run(std::size_t copy) override {
         const Task& task = operands_.task;
         const std::int64_t count = task.m * task.k;
-        if (task.weights == DType::bf16)
+        if (task.weights == WeightFormat::bf16)
             narrow_to_bf16(operands_.x.data(), reinterpret_cast<Bf16*>(narrow_.data()), count, threads_);
         if (scaled_) {
             narrow_to_int8(operands_.x.data(), reinterpret_cast<std::int8_t*>(narrow_.data()), scales_.data(), nullptr,
@@ -241,8 +241,9 @@ class OneDnn final : public Backend {
 
     std::optional<std::string> refuses(const Task& task) const override {
         if (task.kind != TaskKind::product) return "products only";
-        if (task.weights != DType::fp32 && task.weights != DType::bf16 && task.weights != DType::int8)
-            return fmt::format("no product for {} weights", roofline::name(task.weights));
+        if (task.weights != WeightFormat::fp32 && task.weights != WeightFormat::bf16 &&
+            task.weights != WeightFormat::int8)
+            return fmt::format("no product for {} weights", bench::name(task.weights));
         if (task.experts > 1) return "no products of several experts";
         return std::nullopt;
     }

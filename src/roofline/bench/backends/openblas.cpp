@@ -67,7 +67,7 @@ class OpenBlas final : public Backend {
 
     std::optional<std::string> refuses(const Task& task) const override {
         if (task.kind != TaskKind::product) return "products only";
-        if (task.weights != DType::fp32) return "fp32 only";
+        if (task.weights != WeightFormat::fp32) return "fp32 only";
         if (task.experts > 1) return "no products of several experts";
         return std::nullopt;
     }

@@ -15,17 +15,17 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
     const std::string kind = text(task, "kind", "");
     if (kind == "gemm") {
         const Format weights = format_named(text(task, "weight_dtype", "bf16"));
-        const Format activations = format_named(text(task, "activation_dtype", "bf16"));
+        const std::string activations = text(task, "activation_dtype", "bf16");
         const int m = whole(task, "m");
         const int experts = whole(task, "experts", 1, 1);
         if (experts > m) throw Failure{"there are more experts than rows"};
         // Our kernels for int8 weights cut bf16 activations to int8 themselves.
-        const bool cut = activations == Format::int8 && weights == Format::int8;
-        if (activations != Format::bf16 && activations != Format::fp8 && !cut) {
-            throw Failure{"activations are bf16 or fp8 in the CUDA kernels, not " + text(task, "activation_dtype", "")};
+        const bool cut = activations == "int8" && weights == Format::int8;
+        if (activations != "bf16" && activations != "fp8" && !cut) {
+            throw Failure{"activations are bf16 or fp8 in the CUDA kernels, not " + activations};
         }
-        // Those for routed experts take bf16, as a step's products do.
-        const bool fp8_activations = activations == Format::fp8 && experts == 1;
+        // Those for routed experts take bf16, as a step's products do, and those for weights under scales of blocks.
+        const bool fp8_activations = activations == "fp8" && weights == Format::fp8 && experts == 1;
         return run(clock,
                    ProductTask{m, whole(task, "n"), whole(task, "k"), weights, fp8_activations, experts,
                                task.value("settled", false)},

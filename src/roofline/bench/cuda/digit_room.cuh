@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "roofline/bench/cuda/bulk.cuh"
+#include "roofline/bench/cuda/digit_weights.cuh"
 #include "roofline/bench/cuda/product.cuh"
 
 namespace roofline::cuda::kernels {
@@ -37,9 +38,7 @@ struct DigitShape {
     __host__ __device__ static constexpr int unit_bytes(int m, int k) { return k / chunk_values * m * 4; }
     /// Scales of a tile of rows, which lie together and are fetched by one copy; and the tiles whose scales there must
     /// be room for: a slot is taken again when all segments that the ring has not yet given back are of later tiles.
-    __host__ __device__ static constexpr int scale_bytes(int k) {
-        return Weights::grouped ? rows * (k / chunk_values) * 2 : 0;
-    }
+    __host__ __device__ static constexpr int scale_bytes(int k) { return scale_rows_bytes<Weights>(rows, k); }
     __host__ __device__ static constexpr int scale_slots(int some_stages, int k) {
         return (some_stages + 2 * segments(k) - 2) / segments(k);
     }
@@ -53,7 +52,7 @@ struct DigitShape {
     /// Scales are copied 16 bytes at a time. Where many activations leave room for few segments, others are faster.
     static bool takes(const Product& product) {
         const int chunks = product.k / chunk_values;
-        return product.k % (Weights::grouped ? 8 * chunk_values : chunk_values) == 0 &&
+        return product.k % chunk_values == 0 && scale_row_bytes<Weights>(product.k) % 16 == 0 &&
                (Pieces == 1 || (chunks % Pieces == 0 && chunks >= segment_chunks)) &&
                digit_bytes(product.m, product.k) < bytes && Blocks * stages(product.m, product.k) >= 4;
     }

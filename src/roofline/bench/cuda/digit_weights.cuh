@@ -73,11 +73,15 @@ struct HalfColumns {
     }
 };
 
+/// Where the scales of weights are applied: a float a row to its sum; one for a chunk, of a row or of a block of 128 of
+/// them, to the sum of the chunk; or to the operands, where lanes have weights of different groups.
+enum class Scaling { rows, groups, blocks, operands };
+
 /// Bytes are operands as they are.
 struct Int8Digits : DigitColumns, InOrder {
     static constexpr int values = 16;  // in 16 bytes
     static constexpr int words = 4;    // of operands in them
-    static constexpr bool grouped = false;
+    static constexpr Scaling scaling = Scaling::rows;
     static constexpr float factor = 1.0f;  // what an operand must be multiplied by to be the weight
     __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
         operand[0] = packed.x, operand[1] = packed.y, operand[2] = packed.z, operand[3] = packed.w;
@@ -104,7 +108,9 @@ __device__ inline std::uint32_t in_register(std::uint32_t constant) {
 struct Int4Digits : DigitColumns {
     static constexpr int values = 32;
     static constexpr int words = 8;
-    static constexpr bool grouped = true;
+    static constexpr Scaling scaling = Scaling::groups;
+    static constexpr int scale_values = 128;  // that share one
+    static constexpr int scale_bytes = 2;
     static constexpr float factor = 1.0f / 16.0f;
     std::uint32_t upper_half = in_register(0xF0F0F0F0u);
     std::uint32_t upper_bit = in_register(0x80808080u);
@@ -124,11 +130,83 @@ struct Int4Digits : DigitColumns {
 struct Fp8Halves : HalfColumns {
     static constexpr int values = 16;
     static constexpr int words = 8;
-    static constexpr bool grouped = false;
+    static constexpr Scaling scaling = Scaling::rows;
     static constexpr float factor = 1.0f;
     __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
 #pragma unroll
         for (int i = 0; i < words; ++i) operand[i] = fp16_pair(word(packed, i / 2), i % 2);
+    }
+};
+
+/// The same under scales of 128 x 128: two chunks of a tile of rows share one.
+struct Fp8BlockHalves : Fp8Halves {
+    static constexpr Scaling scaling = Scaling::blocks;
+};
+
+/// e2m1 with a scale for 32 or 16 values. Its bits moved into place are an e4m3 of 2^-6 times the value, subnormals
+/// too, which the hardware makes an fp16; the product by the scale is exact. Of each eight nibbles the even ones come
+/// first.
+struct Fp4Halves : HalfColumns {
+    static constexpr int values = 32;
+    static constexpr int words = 16;
+    static constexpr Scaling scaling = Scaling::operands;
+    static constexpr int scale_bytes = 1;
+    std::uint32_t sign = in_register(0x80808080u);
+    std::uint32_t rest = in_register(0x1C1C1C1Cu);
+    /// Four of the eight nibbles of a word, of which `scale` is the pair that they are multiplied by.
+    __device__ void four(std::uint32_t shifted_sign, std::uint32_t shifted_rest, std::uint32_t scale,
+                         std::uint32_t& first, std::uint32_t& second) const {
+        const std::uint32_t bytes = (shifted_sign & sign) | (shifted_rest & rest);
+        first = multiply_fp16(fp16_pair(bytes, 0), scale);
+        second = multiply_fp16(fp16_pair(bytes, 1), scale);
+    }
+    __device__ void eight(std::uint32_t nibbles, std::uint32_t scale, std::uint32_t* operand) const {
+        four(nibbles << 4, nibbles << 2, scale, operand[0], operand[1]);
+        four(nibbles, nibbles >> 2, scale, operand[2], operand[3]);
+    }
+    template <class Weights>
+    __device__ static void put(std::uint8_t* chunk, const uint4& eight, int power, int row, int all_columns, int corner,
+                               int rest_of_lane) {
+        const uint4 pairs = halve_eight(eight, power);
+        *reinterpret_cast<uint4*>(chunk + (rest_of_lane / 8 * all_columns + row) * 64 + corner * 16) = {
+            halves_low(pairs.x, pairs.y), halves_low(pairs.z, pairs.w), halves_high(pairs.x, pairs.y),
+            halves_high(pairs.z, pairs.w)};
+    }
+};
+
+/// Scales are powers of two from 2^-28 to 2, as weights have them: others become the nearest of these or zero. Operands
+/// are 2^8 times the weight, so that an fp16 has all of them.
+struct Mxfp4Halves : Fp4Halves {
+    static constexpr int scale_values = 32;
+    static constexpr float factor = 1.0f / 256.0f;
+    using Scales = std::uint32_t;  // a pair
+    /// Of a lane's 16 bytes, the `place`th of a row.
+    __device__ static Scales scales(const std::uint8_t* row, int place) {
+        constexpr int less = 127 - 15 - 14;  // 2^-6 to 2^8, and fp16's bias
+        return static_cast<std::uint32_t>(max(min(static_cast<int>(row[place]), less + 30) - less, 0)) * 0x04000400u;
+    }
+    __device__ void operands(const uint4& packed, Scales scales, std::uint32_t (&operand)[words]) const {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) eight(word(packed, i), scales, operand + 4 * i);
+    }
+};
+
+/// Scales are e4m3. The one that a whole matrix has is applied to sums.
+struct Nvfp4Halves : Fp4Halves {
+    static constexpr int scale_values = 16;
+    static constexpr float factor = 1.0f;
+    struct Scales {
+        std::uint32_t of[2];
+    };
+    __device__ static Scales scales(const std::uint8_t* row, int place) {
+        constexpr std::uint32_t power = 0x54005400u;  // 2^6 twice
+        const std::uint32_t both = reinterpret_cast<const std::uint16_t*>(row)[place];
+        return {multiply_fp16(fp16_pair(__byte_perm(both, 0, 0x4400), 0), power),
+                multiply_fp16(fp16_pair(__byte_perm(both, 0, 0x4411), 0), power)};
+    }
+    __device__ void operands(const uint4& packed, Scales scales, std::uint32_t (&operand)[words]) const {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) eight(word(packed, i), scales.of[i / 2], operand + 4 * i);
     }
 };
 
@@ -137,7 +215,7 @@ struct Bf16Columns : HalfColumns {
     static constexpr bool scaled = false;
     static constexpr int values = 8;
     static constexpr int words = 4;
-    static constexpr bool grouped = false;
+    static constexpr Scaling scaling = Scaling::rows;
     static constexpr float factor = 1.0f;
     __device__ static void operands(const uint4& packed, std::uint32_t (&operand)[words]) {
         operand[0] = packed.x, operand[1] = packed.y, operand[2] = packed.z, operand[3] = packed.w;
@@ -152,5 +230,42 @@ struct Bf16Columns : HalfColumns {
         *reinterpret_cast<uint4*>(chunk + row * 64 + corner * 16) = eight;
     }
 };
+
+/// Whether scales come with the tile of weights that they are of.
+template <class Weights>
+constexpr bool scales_travel = Weights::scaling != Scaling::rows;
+
+/// Bytes of the scales of a row, where they do; and of some rows that lie together in one block.
+template <class Weights>
+__host__ __device__ constexpr int scale_row_bytes(int k) {
+    if constexpr (Weights::scaling == Scaling::blocks) {
+        return blocks_of_row(k) * 4;
+    } else if constexpr (scales_travel<Weights>) {
+        return k / Weights::scale_values * Weights::scale_bytes;
+    } else {
+        return 0;
+    }
+}
+template <class Weights>
+__host__ __device__ constexpr int scale_rows_bytes(int rows, int k) {
+    return (Weights::scaling == Scaling::blocks ? 1 : rows) * scale_row_bytes<Weights>(k);
+}
+/// Where they begin.
+template <class Weights>
+__device__ std::size_t scale_place(int first_row, int k) {
+    const int row = Weights::scaling == Scaling::blocks ? first_row / 128 : first_row;
+    return static_cast<std::size_t>(row) * static_cast<std::size_t>(scale_row_bytes<Weights>(k));
+}
+
+/// 16 bytes of weights as operands. `scales` are those of the row, where they are applied to operands.
+template <class Weights>
+__device__ void unpack_row(const Weights& unpack, const uint4& packed, const std::uint8_t* scales, int place,
+                           std::uint32_t (&operand)[Weights::words]) {
+    if constexpr (Weights::scaling == Scaling::operands) {
+        unpack.operands(packed, Weights::scales(scales, place), operand);
+    } else {
+        unpack.operands(packed, operand);
+    }
+}
 
 }  // namespace roofline::cuda::kernels

@@ -24,15 +24,16 @@ Experts::Experts(const ExpertShape& shape, const Clock& clock)
       results_(product_of({shape.rows, shape.chosen, shape.hidden, 2})) {}
 
 Product Experts::router_product(const ExpertWeights& weights, const void* x) const {
-    return {weights.router, nullptr, x, scores_.at(), shape_.rows, shape_.experts, shape_.hidden};
+    Product product{nullptr, nullptr, x, scores_.at(), shape_.rows, shape_.experts, shape_.hidden};
+    weights.router->put_into(product);
+    return product;
 }
 
 RoutedProduct Experts::routed(Kind kind, const ExpertWeights& weights, const void* x, const Routing& routing) const {
     RoutedProduct product;
     product.m = shape_.rows * shape_.chosen;
     if (kind == gate_up) {
-        product.weights = weights.gate_up;
-        product.scales = weights.gate_up_scales;
+        weights.gate_up->put_into(product);
         product.bias = weights.gate_up_bias;
         product.x = x;
         product.rows = routing.rows_at;
@@ -41,8 +42,7 @@ RoutedProduct Experts::routed(Kind kind, const ExpertWeights& weights, const voi
         product.n = 2 * shape_.width;
         product.k = shape_.hidden;
     } else {
-        product.weights = weights.down;
-        product.scales = weights.down_scales;
+        weights.down->put_into(product);
         product.bias = weights.down_bias;
         product.x = activated_.at();
         product.y = results_.at();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "roofline/bench/cuda/memory.cuh"
+#include "roofline/bench/cuda/random_weights.cuh"
 #include "roofline/bench/cuda/routing.cuh"
 #include "roofline/bench/cuda/timing.cuh"
 #include "roofline/bench/cuda/ways.cuh"
@@ -25,13 +26,11 @@ struct ExpertShape {
 
 /// Weights of a layer: router [experts, hidden], experts' [experts, 2 width, hidden] and [experts, hidden, width].
 struct ExpertWeights {
-    const void* router = nullptr;
+    const RandomWeights* router = nullptr;
     const void* router_bias = nullptr;  // bf16 [experts]; null: none
-    const void* gate_up = nullptr;
-    const void* gate_up_scales = nullptr;
+    const RandomWeights* gate_up = nullptr;
     const void* gate_up_bias = nullptr;  // bf16 [experts, 2 width]; null: none
-    const void* down = nullptr;
-    const void* down_scales = nullptr;
+    const RandomWeights* down = nullptr;
     const void* down_bias = nullptr;
 };
 

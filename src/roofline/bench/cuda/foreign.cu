@@ -82,18 +82,4 @@ void ForeignRun::launch(int copy, cudaStream_t stream) const {
     }
 }
 
-const char* format_name(Format format) {
-    switch (format) {
-        case Format::bf16:
-            return "bf16";
-        case Format::fp8:
-            return "fp8";
-        case Format::int8:
-            return "int8";
-        case Format::int4:
-            break;
-    }
-    return "int4";
-}
-
 }  // namespace roofline::cuda::kernels

@@ -35,7 +35,4 @@ class ForeignRun {
     std::vector<void*> prepared_;
 };
 
-/// As the header has it: "bf16", "fp8", "int8", "int4".
-const char* format_name(Format format);
-
 }  // namespace roofline::cuda::kernels

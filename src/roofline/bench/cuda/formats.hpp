@@ -1,5 +1,5 @@
 // The number formats of weights and caches, and what their bits mean: by definition, for the host. Kernels decode by
-// shortcuts of their own (fragments.cuh) and are checked against this.
+// shortcuts of their own (fragments.cuh, digit_weights.cuh, panel_weights.cuh) and are checked against this.
 #pragma once
 
 #include <cmath>
@@ -8,24 +8,66 @@
 #include <cstring>
 #include <limits>
 
+#include "roofline/bench/cuda/both.hpp"
+#include "roofline/bench/weight_format.hpp"
+
 namespace roofline::cuda::kernels {
 
-/// int8 has a scale a row, int4 a bf16 scale for each 128 values of a row (low nibble first, value = nibble - 8), fp8
-/// is e4m3 with a scale a row.
-enum class Format { bf16, fp8, int8, int4 };
+/// Of them kernels here know bf16, int8, fp8 (e4m3), fp8_block, int4 (low nibble first, value = nibble - 8, a bf16
+/// scale and no zero point), mxfp4 and nvfp4 (e2m1, low nibble first); of caches bf16 and fp8.
+using Format = bench::WeightFormat;
+using bench::bits;
 
-/// Bits of one value, without scales.
-constexpr int bits(Format format) {
-    return format == Format::bf16 ? 16 : format == Format::int4 ? 4 : 8;
+/// What a scale is of: so many rows of a matrix, and of each of them so many values (0: all of them).
+struct ScaleShape {
+    int rows = 1;
+    int values = 0;
+    int bytes = 0;  // of a scale; 0: there are none
+};
+constexpr ScaleShape scale_shape(Format format) {
+    switch (format) {
+        case Format::int8:
+        case Format::fp8:
+            return {1, 0, 4};
+        case Format::fp8_block:
+            return {128, 128, 4};
+        case Format::int4:
+            return {1, 128, 2};
+        case Format::mxfp4:
+            return {1, 32, 1};
+        case Format::nvfp4:
+            return {1, 16, 1};
+        default:
+            return {};
+    }
 }
 
-/// Bytes of a matrix of n rows of k values with its scales: n floats for fp8 and int8, n k/128 bf16 for int4.
+/// Scales of a row of k values, and rows of scales of a matrix of n rows. Of blocks there are multiples of four in a
+/// row: so each begins where copies of 16 bytes can.
+ROOFLINE_BOTH constexpr int blocks_of_row(int k) {
+    return (k + 511) / 512 * 4;
+}
+constexpr std::size_t scales_of_row(Format format, std::size_t k) {
+    if (format == Format::fp8_block) return static_cast<std::size_t>(blocks_of_row(static_cast<int>(k)));
+    const auto values = static_cast<std::size_t>(scale_shape(format).values);
+    return values == 0 ? 1 : (k + values - 1) / values;
+}
+constexpr std::size_t rows_of_scales(Format format, std::size_t n) {
+    const auto rows = static_cast<std::size_t>(scale_shape(format).rows);
+    return (n + rows - 1) / rows;
+}
+/// Bytes of the scales of a matrix of n rows of k values (of nvfp4 without the one that the whole matrix has).
+constexpr std::size_t scale_bytes(Format format, std::size_t n, std::size_t k) {
+    return rows_of_scales(format, n) * scales_of_row(format, k) * static_cast<std::size_t>(scale_shape(format).bytes);
+}
+
+/// Bytes of a matrix with its scales: those that it has, whatever lies between them.
 constexpr double weight_bytes(Format format, int n, int k) {
-    const double values = static_cast<double>(n) * static_cast<double>(k);
-    const double scales = format == Format::bf16   ? 0.0
-                          : format == Format::int4 ? values / 128.0 * 2.0
-                                                   : 4.0 * static_cast<double>(n);
-    return values * bits(format) / 8.0 + scales;
+    const ScaleShape scale = scale_shape(format);
+    const double values = static_cast<double>(n) * k;
+    if (scale.bytes == 0 || values == 0.0) return values * bits(format) / 8.0;
+    const double of_a_scale = static_cast<double>(scale.rows) * (scale.values == 0 ? k : scale.values);
+    return values * bits(format) / 8.0 + values / of_a_scale * scale.bytes;
 }
 
 inline double decode_bf16(std::uint16_t encoded) {
@@ -44,8 +86,15 @@ inline double decode_e4m3(std::uint8_t encoded) {
     return (encoded & 0x80) != 0 ? -size : size;
 }
 
+/// Sign, two bits of exponent (bias 1), one of mantissa; all are numbers.
+inline double decode_e2m1(int encoded) {
+    constexpr double sizes[8] = {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
+    return (encoded & 8) != 0 ? -sizes[encoded & 7] : sizes[encoded & 7];
+}
+
 /// Value `index` of a row of packed values, before its scale.
 inline double decode(const std::uint8_t* row, std::size_t index, Format format) {
+    const auto nibble = [&] { return row[index / 2] >> (4 * (index % 2)) & 15; };
     switch (format) {
         case Format::bf16: {
             std::uint16_t encoded = 0;
@@ -53,13 +102,36 @@ inline double decode(const std::uint8_t* row, std::size_t index, Format format) 
             return decode_bf16(encoded);
         }
         case Format::fp8:
+        case Format::fp8_block:
             return decode_e4m3(row[index]);
         case Format::int8:
             return static_cast<double>(static_cast<std::int8_t>(row[index]));
         case Format::int4:
-            return (row[index / 2] >> (4 * (index % 2)) & 15) - 8.0;
+            return nibble() - 8.0;
+        case Format::mxfp4:
+        case Format::nvfp4:
+            return decode_e2m1(nibble());
+        default:
+            return 0.0;
     }
-    return 0.0;
+}
+
+/// The scale of value `index` of a row, from the row's scales.
+inline double decode_scale(const std::uint8_t* scales, std::size_t index, Format format) {
+    const ScaleShape shape = scale_shape(format);
+    if (shape.bytes == 0) return 1.0;
+    const std::size_t place = shape.values == 0 ? 0 : index / static_cast<std::size_t>(shape.values);
+    const std::uint8_t* at = scales + place * static_cast<std::size_t>(shape.bytes);
+    if (format == Format::mxfp4) return std::ldexp(1.0, *at - 127);  // a power of two
+    if (format == Format::nvfp4) return decode_e4m3(*at);
+    if (format == Format::int4) {
+        std::uint16_t encoded = 0;
+        std::memcpy(&encoded, at, sizeof encoded);
+        return decode_bf16(encoded);
+    }
+    float scale = 0.0f;
+    std::memcpy(&scale, at, sizeof scale);
+    return static_cast<double>(scale);
 }
 
 }  // namespace roofline::cuda::kernels

@@ -12,6 +12,8 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
+#include "roofline/bench/cuda/formats.hpp"
+
 namespace roofline::cuda::kernels {
 
 /// 16 bytes that are read once: not kept in L1, fetched into L2 in lines of 256 bytes.
@@ -124,6 +126,12 @@ __device__ inline std::uint32_t multiply_bf16(std::uint32_t a, std::uint32_t b) 
     return reinterpret_cast<const std::uint32_t&>(product);
 }
 
+/// The same of fp16.
+__device__ inline std::uint32_t multiply_fp16(std::uint32_t a, std::uint32_t b) {
+    const __half2 product = __hmul2(reinterpret_cast<const __half2&>(a), reinterpret_cast<const __half2&>(b));
+    return reinterpret_cast<const std::uint32_t&>(product);
+}
+
 struct Bf16 {
     static constexpr int values = 8;              // in 16 bytes
     static constexpr bool keys_are_rows = false;  // of attention's scores
@@ -184,6 +192,16 @@ struct Fp8 : Bytes {
     }
 };
 
+/// The same under scales of 128 x 128: two chunks of a row share one.
+struct Fp8Block : Fp8 {
+    static constexpr bool grouped = true;
+    static constexpr std::uint32_t zeros = 0;
+
+    __device__ static float scale(const void* scales, int row, int chunk, int chunks) {
+        return static_cast<const float*>(scales)[row / 128 * blocks_of_row(64 * chunks) + chunk / 2];
+    }
+};
+
 /// Two's complement to bf16: 128 + the low seven bits, less 128 + 128 times the sign bit; every step is exact.
 struct Int8 : Bytes {
     __device__ static void unpack(const uint4& packed, std::uint32_t (&pairs)[words]) {
@@ -208,6 +226,14 @@ struct Int4 {
     static constexpr int words = 16;
     static constexpr int operand_loads = 4;
     static constexpr bool grouped = true;  // the quad's 64 bytes are one group of 128 values under one scale
+    static constexpr std::uint32_t zeros = 0x88888888u;  // eight values that are zero
+
+    /// Of a row's chunk of 64 bytes.
+    __device__ static float scale(const void* scales, int row, int chunk, int chunks) {
+        return __bfloat162float(
+            static_cast<const __nv_bfloat16*>(scales)[static_cast<std::size_t>(row) * static_cast<std::size_t>(chunks) +
+                                                      static_cast<std::size_t>(chunk)]);
+    }
 
     __device__ static void unpack(const uint4& packed, std::uint32_t (&pairs)[words]) {
 #pragma unroll

@@ -69,7 +69,7 @@ class Maker {
     }
 
   private:
-    std::uint32_t next() { return seed_ += 3; }  // a matrix takes three
+    std::uint32_t next() { return seed_ += 4; }  // a matrix takes four
 
     void entries(LayerWeights& own, const AttentionShape& shape) {
         const ProductShape& first = shape.q_down ? shape.q_down : shape.q;
@@ -99,46 +99,20 @@ class Maker {
 
 }  // namespace
 
-Format format_of(DType type) {
-    switch (type) {
-        case DType::bf16:
-            return Format::bf16;
-        case DType::fp8:
-            return Format::fp8;
-        case DType::int8:
-            return Format::int8;
-        case DType::int4:
-            return Format::int4;
-        default:
-            throw Failure{"the CUDA kernels know bf16, fp8, int8 and int4"};
-    }
+Format format_of(DType cache) {
+    return cache == DType::fp8 ? Format::fp8 : Format::bf16;
 }
 
 Matrix make_matrix(const ProductShape& shape, int copies, std::uint32_t seed, cudaStream_t stream) {
-    const Format format = format_of(shape.type);
     Matrix matrix;
-    matrix.n = size_of(shape.n) * copies;
+    matrix.n = size_of(shape.n);
     matrix.k = size_of(shape.k);
-    matrix.format = format;
-    if (matrix.k % product_granule(format) != 0) {
+    if (matrix.k % product_granule(shape.type) != 0) {
         throw Failure{"a width of " + std::to_string(matrix.k) + " is not a multiple of " +
-                      std::to_string(product_granule(format)) + ", which our product needs"};
+                      std::to_string(product_granule(shape.type)) + ", which our product needs"};
     }
-    const std::size_t values = product_of({matrix.n, matrix.k});
-    matrix.weights = Memory(values * static_cast<std::size_t>(bits(format)) / 8);
-    const float unit = 1.0f / std::sqrt(static_cast<float>(matrix.k));
-    // Standard deviations: uniform in +-1: 0.577; int8 over its range: 73.9; int4: 4.61.
-    fill_random(matrix.weights.at(), values, format, format == Format::bf16 ? unit / 0.577f : 1.0f, seed, stream);
-    if (format == Format::int4) {
-        matrix.scales = Memory(values / 128 * 2);
-        fill_random(matrix.scales.at(), values / 128, Format::bf16, unit / (4.61f * 0.577f), seed + 1, stream);
-    } else if (format != Format::bf16) {
-        matrix.scales = Memory(static_cast<std::size_t>(matrix.n) * sizeof(float));
-        const float scale = format == Format::int8 ? unit / 73.9f : unit / 0.577f;
-        fill_random(matrix.scales.at<float>(), static_cast<std::size_t>(matrix.n), 0.8f * scale, 1.2f * scale, seed + 1,
-                    stream);
-    }
-    if (shape.bias) matrix.bias = make_vector(static_cast<std::size_t>(matrix.n), 0.5f, seed + 2, stream);
+    matrix.weights = RandomWeights(shape.type, matrix.n, matrix.k, copies, seed, stream);
+    if (shape.bias) matrix.bias = make_vector(product_of({matrix.n, copies}), 0.5f, seed + 3, stream);
     return matrix;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "roofline/bench/cuda/memory.cuh"
+#include "roofline/bench/cuda/random_weights.cuh"
 #include "roofline/bench/stack.hpp"
 
 namespace roofline::cuda::kernels {
@@ -33,14 +34,12 @@ struct StepShape {
 
 /// A product's weights with their scales, and its bias where there is one. Several of one shape lie one after another.
 struct Matrix {
-    Memory weights;
-    Memory scales;
+    RandomWeights weights;
     Memory bias;  // bf16
-    int n = 0;    // of all of them
+    int n = 0;    // rows of each of them
     int k = 0;
-    Format format = Format::bf16;
 
-    double bytes() const { return weight_bytes(format, n, k) + static_cast<double>(bias.bytes()); }
+    double bytes() const { return weights.bytes() + static_cast<double>(bias.bytes()); }
 };
 
 /// By the root mean square; where the model takes off means, with a bias. Without gains there is none.
@@ -75,8 +74,8 @@ struct LayerWeights {
     Memory shared_gate;  // bf16 [hidden]
 };
 
-/// Which of our formats stands for a type of weights or of a cache.
-Format format_of(DType type);
+/// The format of a cache of a type: bf16 or fp8.
+Format format_of(DType cache);
 
 /// Random weights whose products keep the size of what they multiply; `copies` of them one after another.
 Matrix make_matrix(const ProductShape& shape, int copies, std::uint32_t seed, cudaStream_t stream);

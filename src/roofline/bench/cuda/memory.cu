@@ -39,10 +39,10 @@ __global__ void fill_fp8(std::uint8_t* to, std::size_t values, float amplitude, 
     }
 }
 
-__global__ void fill_bytes(std::uint8_t* to, std::size_t values, std::uint32_t seed) {
+__global__ void fill_bytes(std::uint8_t* to, std::size_t values, unsigned low, unsigned high, std::uint32_t seed) {
     const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
     for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < values; i += stride) {
-        to[i] = static_cast<std::uint8_t>(hash(i, seed) >> 13);
+        to[i] = static_cast<std::uint8_t>(low + (hash(i, seed) >> 13) % (high - low + 1));
     }
 }
 
@@ -63,20 +63,24 @@ void fill_random(void* to, std::size_t values, Format format, float amplitude, s
             fill_bf16<<<blocks, threads, 0, stream>>>(static_cast<__nv_bfloat16*>(to), values, amplitude, seed);
             break;
         case Format::fp8:
+        case Format::fp8_block:
             fill_fp8<<<blocks, threads, 0, stream>>>(static_cast<std::uint8_t*>(to), values, amplitude, seed);
             break;
-        case Format::int8:
-            fill_bytes<<<blocks, threads, 0, stream>>>(static_cast<std::uint8_t*>(to), values, seed);
-            break;
-        case Format::int4:
-            fill_bytes<<<blocks, threads, 0, stream>>>(static_cast<std::uint8_t*>(to), values / 2, seed);
-            break;
+        default:
+            fill_bytes<<<blocks, threads, 0, stream>>>(
+                static_cast<std::uint8_t*>(to), values * static_cast<std::size_t>(bits(format)) / 8, 0, 255, seed);
     }
     must(cudaGetLastError(), "fill with random values");
 }
 
 void fill_random(float* to, std::size_t values, float low, float high, std::uint32_t seed, cudaStream_t stream) {
     fill_float<<<1024, threads, 0, stream>>>(to, values, low, high, seed);
+    must(cudaGetLastError(), "fill with random values");
+}
+
+void fill_range(void* to, std::size_t bytes, int low, int high, std::uint32_t seed, cudaStream_t stream) {
+    fill_bytes<<<1024, threads, 0, stream>>>(static_cast<std::uint8_t*>(to), bytes, static_cast<unsigned>(low),
+                                             static_cast<unsigned>(high), seed);
     must(cudaGetLastError(), "fill with random values");
 }
 

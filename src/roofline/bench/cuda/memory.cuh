@@ -72,8 +72,10 @@ std::vector<T> copied(const T* from, std::size_t count) {
     return values;
 }
 
-/// Fills with random values: bf16 and fp8 uniform in +-amplitude (fp8 never NaN), integers uniform over their range.
+/// Fills with random values: bf16 and fp8 uniform in +-amplitude (fp8 never NaN), others uniform over their bits.
 void fill_random(void* to, std::size_t values, Format format, float amplitude, std::uint32_t seed, cudaStream_t stream);
 void fill_random(float* to, std::size_t values, float low, float high, std::uint32_t seed, cudaStream_t stream);
+/// Bytes from `low` to `high`.
+void fill_range(void* to, std::size_t bytes, int low, int high, std::uint32_t seed, cudaStream_t stream);
 
 }  // namespace roofline::cuda::kernels

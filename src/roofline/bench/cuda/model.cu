@@ -57,10 +57,10 @@ Model::Model(const StackShape& stack, const StepShape& step, const Clock& clock)
         kind.shape = shape;
         const FfnShape& ffn = shape.ffn;
         if (ffn.experts > 0) {
-            kind.experts = std::make_unique<Experts>(
-                ExpertShape{rows_, size_of(ffn.experts), size_of(ffn.chosen), hidden_, size_of(ffn.down.k),
-                            size_of(shape.count), format_of(ffn.up.type)},
-                clock);
+            kind.experts =
+                std::make_unique<Experts>(ExpertShape{rows_, size_of(ffn.experts), size_of(ffn.chosen), hidden_,
+                                                      size_of(ffn.down.k), size_of(shape.count), ffn.up.type},
+                                          clock);
         }
     }
     make_outside();
@@ -86,7 +86,7 @@ void Model::refuse_what_has_no_kernel() const {
         if (ffn.experts == 0) continue;
         if (!ffn.gated) throw Failure{"no CUDA kernel for experts without a gate"};
         if (ffn.up.type != ffn.down.type) throw Failure{"experts are of one type on CUDA"};
-        if (ffn.router.type != DType::bf16) throw Failure{"a router is bf16 on CUDA"};
+        if (ffn.router.type != Format::bf16) throw Failure{"a router is bf16 on CUDA"};
         if (layer.parallel) throw Failure{"no step on CUDA has experts beside attention"};
     }
 }
@@ -206,15 +206,21 @@ void Model::make_layers() {
 Model::Place* Model::placed(const std::string& name, Part part, const Matrix& like, const Memory& x, const Memory& y,
                             int rows) {
     for (Place& place : places_) {
-        if (place.name == name && place.shape.n == like.n && place.shape.k == like.k && place.format == like.format) {
+        if (place.name == name && place.shape.n == like.n && place.shape.k == like.k &&
+            place.format == like.weights.format()) {
             return &place;
         }
     }
     Place& place = places_.emplace_back();
     place.name = name;
     place.part = part;
-    place.shape = {like.weights.at(), like.scales.at(), x.at(), y.at(), rows, like.n, like.k};
-    place.format = like.format;
+    place.shape.x = x.at();
+    place.shape.y = y.at();
+    place.shape.m = rows;
+    place.shape.n = like.n;
+    place.shape.k = like.k;
+    like.weights.put_into(place.shape);
+    place.format = like.weights.format();
     if (&like == &head_) place.matrices.push_back(&like);
     return &place;
 }
@@ -299,8 +305,8 @@ Format Model::attended_format() const {
 }
 
 ExpertWeights Model::expert_weights(const LayerWeights& own) {
-    return {own.router.weights.at(), own.router.bias.at(),  own.up.weights.at(),  own.up.scales.at(),
-            own.up.bias.at(),        own.down.weights.at(), own.down.scales.at(), own.down.bias.at()};
+    return {&own.router.weights, own.router.bias.at(), &own.up.weights,
+            own.up.bias.at(),    &own.down.weights,    own.down.bias.at()};
 }
 
 int Model::distinct() const {

@@ -3,6 +3,7 @@
 // differ by a percent or two after a few layers.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "roofline/bench/cuda/model_check.hpp"
@@ -42,16 +43,13 @@ double dot(const double* a, const double* b, std::size_t count) {
 class Decoded {
   public:
     explicit Decoded(const Matrix& matrix)
-        : n_(extent(matrix.n)),
+        : n_(extent(matrix.n) * extent(matrix.weights.matrices())),
           k_(extent(matrix.k)),
-          weights_(numbers_of(matrix.weights, matrix.format, 0, n_ * k_)),
           bias_(vector_of(matrix.bias)) {
-        if (matrix.format == Format::int4) {
-            const Values scales = vector_of(matrix.scales);
-            for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] *= scales[i / 128];
-        } else if (matrix.format != Format::bf16) {
-            const auto scales = copied(matrix.scales.at<float>(), n_);
-            for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] *= static_cast<double>(scales[i / k_]);
+        weights_.reserve(n_ * k_);
+        for (int one = 0; one < matrix.weights.matrices(); ++one) {
+            for (int row = 0; row < matrix.n; ++row)
+                std::ranges::copy(matrix.weights.row(one, row), std::back_inserter(weights_));
         }
     }
 

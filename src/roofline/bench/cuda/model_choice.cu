@@ -46,8 +46,7 @@ void Model::choose_alone(Place& place, const std::string& backend) const {
     for (const auto& way : ways) {
         runs.push_back([&](int index) {
             Product product = shape;
-            product.weights = place.matrices[static_cast<std::size_t>(index)]->weights.at();
-            product.scales = place.matrices[static_cast<std::size_t>(index)]->scales.at();
+            place.matrices[static_cast<std::size_t>(index)]->weights.put_into(product);
             way.run(product, true, clock_->stream());
         });
     }

@@ -11,8 +11,7 @@ void Model::multiply(const Kind& kind, Which which, const Matrix& matrix, const 
                      const Launch& launch) const {
     const Place& place = *kind.places[which];
     Product product = place.shape;
-    product.weights = matrix.weights.at();
-    product.scales = matrix.scales.at();
+    matrix.weights.put_into(product);
     product.x = x;
     product.y = y.at();
     place.way.run(product, launch.overlap, launch.stream);
@@ -244,8 +243,7 @@ void Model::attend_to_entries(const Kind& kind, const LayerWeights& own, const v
     rows.factor = factor;
     settle_entries(rows, launch);
     HeadProduct into;
-    into.weights = own.into_queries.weights.at();
-    into.scales = own.into_queries.scales.at();
+    own.into_queries.weights.put_into(into);
     into.x = queries->at();
     into.y = wide_queries_.at();
     into.factor = factor;
@@ -257,11 +255,10 @@ void Model::attend_to_entries(const Kind& kind, const LayerWeights& own, const v
     into.x_head = size_of(shape.head_dim);
     into.y_row = heads * entry;
     into.y_head = entry;
-    kernels::launch(into, own.into_queries.format, launch.overlap, launch.stream);
+    kernels::launch(into, own.into_queries.weights.format(), launch.overlap, launch.stream);
     run_attention(kind, own, launch);
     HeadProduct from = into;
-    from.weights = own.out_of_results.weights.at();
-    from.scales = own.out_of_results.scales.at();
+    own.out_of_results.weights.put_into(from);
     from.x = latent_results_.at();
     from.y = mixed_.at();
     from.factor = 1.0f;
@@ -271,7 +268,7 @@ void Model::attend_to_entries(const Kind& kind, const LayerWeights& own, const v
     from.x_head = rank;
     from.y_row = heads * value_dim;
     from.y_head = value_dim;
-    kernels::launch(from, own.out_of_results.format, launch.overlap, launch.stream);
+    kernels::launch(from, own.out_of_results.weights.format(), launch.overlap, launch.stream);
 }
 
 void Model::run_attention(const Kind& kind, const LayerWeights& own, const Launch& launch) const {

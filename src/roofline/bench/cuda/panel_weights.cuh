@@ -6,6 +6,7 @@
 #pragma once
 
 #include "roofline/bench/cuda/bulk.cuh"
+#include "roofline/bench/cuda/eights.cuh"
 #include "roofline/bench/cuda/fragments.cuh"
 #include "roofline/bench/cuda/warpgroup.cuh"
 
@@ -25,6 +26,15 @@ __device__ inline std::uint32_t shared_byte(std::uint32_t from) {
 }
 
 #endif
+
+/// Scales of the values of a stage, for two rows of weights.
+/// In one group or block: each as a pair of bf16.
+struct OnePair {
+    std::uint32_t pairs[2] = {};
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    __device__ std::uint32_t of(int half, int /*line*/, int /*step*/) const { return pairs[half]; }
+#endif
+};
 
 struct PanelBf16 {
     static constexpr bool in_place = true;  // in the activations' format
@@ -63,6 +73,7 @@ struct PanelBytes {
     static constexpr bool grouped = false;
     static constexpr int x_bytes = 2;
     static constexpr bool scaled = true;
+    using Scales = OnePair;
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     __device__ static void read(std::uint32_t row, int step, int corner, std::uint32_t (&raw)[2]) {
         raw[0] = shared_half_word(row + static_cast<std::uint32_t>(step * 16 + corner * 2));
@@ -78,6 +89,25 @@ struct PanelBytes {
 #endif
 };
 
+/// e4m3 under scales of 128 x 128: becomes bf16 times its scale, which rounds it as below.
+struct PanelFp8Block : PanelBytes<Fp8Block> {
+    static constexpr bool grouped = true;
+    static constexpr bool scaled = false;
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    /// Of the values from the `first` on, of two rows of weights.
+    template <class Part>
+    __device__ static void read_scales(const Part& product, const int (&rows)[2], int first, Scales& scales) {
+        const int blocks = blocks_of_row(product.k);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const float scale = __ldg(static_cast<const float*>(product.scales) + rows[half] / 128 * blocks +
+                                      min(first / 128, blocks - 1));
+            scales.pairs[half] = pack(scale, scale);
+        }
+    }
+#endif
+};
+
 /// Nibbles become bf16, times the scale of their group: that rounds them (by 0.1% root mean square), because sums of
 /// groups would need as many registers again.
 struct PanelInt4 {
@@ -86,10 +116,22 @@ struct PanelInt4 {
     static constexpr bool grouped = true;
     static constexpr int x_bytes = 2;
     static constexpr bool scaled = false;
+    using Scales = OnePair;
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     __device__ static void read(std::uint32_t row, int step, int corner, std::uint32_t (&raw)[2]) {
         raw[0] = shared_byte(row + static_cast<std::uint32_t>(step * 8 + corner));
         raw[1] = shared_byte(row + static_cast<std::uint32_t>(step * 8 + corner + 4));
+    }
+    template <class Part>
+    __device__ static void read_scales(const Part& product, const int (&rows)[2], int first, Scales& scales) {
+        const int groups = product.k / 128;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const std::uint32_t bits = __ldg(static_cast<const unsigned short*>(product.scales) +
+                                             static_cast<std::size_t>(rows[half]) * static_cast<std::size_t>(groups) +
+                                             static_cast<std::size_t>(min(first / 128, groups - 1)));
+            scales.pairs[half] = bits * 0x10001u;
+        }
     }
     __device__ static void operands(const std::uint32_t (&raw)[2], std::uint32_t& low, std::uint32_t& high) {
         const std::uint32_t four = raw[0] | raw[1] << 8;
@@ -100,6 +142,71 @@ struct PanelInt4 {
     template <int Sums>
     __device__ static void multiply(float (&sums)[Sums], const std::uint32_t (&a)[4], std::uint64_t b, bool more) {
         warpgroup_bf16(sums, a, b, more);
+    }
+#endif
+};
+
+/// e2m1, which becomes bf16 times the scale of its 32 or 16 values: both together fit a bf16. The bits of a value moved
+/// into place are 2^-126 times it; its scale comes with most of what is missing, and `Kind::factor` with the rest.
+template <class Kind>
+struct PanelFp4 : PanelInt4 {
+    static constexpr int line_values = 64;
+    static constexpr int lines = 2;  // of a stage
+    struct Scales {
+        std::uint32_t bits[lines][2] = {};  // of a line's groups
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+        __device__ std::uint32_t of(int half, int line, int step) const { return Kind::pair(bits[line][half], step); }
+#endif
+    };
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    __device__ static void operands(const std::uint32_t (&raw)[2], std::uint32_t& low, std::uint32_t& high) {
+        const std::uint32_t four = raw[0] | raw[1] << 8;
+        const std::uint32_t apart = four | four << 12;
+        low = ((apart << 12) & 0x80008000u) | ((apart << 6) & 0x01C001C0u);
+        high = ((apart << 4) & 0x80008000u) | ((apart >> 2) & 0x01C001C0u);
+    }
+    template <class Part>
+    __device__ static void read_scales(const Part& product, const int (&rows)[2], int first, Scales& scales) {
+        using Bits = typename Kind::Bits;
+        const int all = product.k / line_values;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const Bits* row = static_cast<const Bits*>(product.scales) +
+                              static_cast<std::size_t>(rows[half]) * static_cast<std::size_t>(all);
+#pragma unroll
+            for (int line = 0; line < lines; ++line) {
+                scales.bits[line][half] = __ldg(row + min(first / line_values + line, all - 1));
+            }
+        }
+    }
+    /// What is missing of the sums.
+    template <class Part>
+    __device__ static float factor(const Part& product) {
+        return Kind::factor * (product.whole_scale != nullptr ? *product.whole_scale : 1.0f);
+    }
+#endif
+};
+
+/// A power of two for 32 values; from 2^65 on it is taken for less.
+struct Mxfp4 {
+    using Bits = unsigned short;                              // of a line's two scales
+    static constexpr float factor = 18446744073709551616.0f;  // 2^64
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    __device__ static std::uint32_t pair(std::uint32_t bits, int step) {
+        const std::uint32_t scale = step < 2 ? bits & 255u : bits >> 8;
+        return min(scale + 126 - 64, 254u) * 0x00800080u;
+    }
+#endif
+};
+
+/// An e4m3 for 16 values.
+struct Nvfp4 {
+    using Bits = unsigned int;
+    static constexpr float factor = 512.0f;
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    __device__ static std::uint32_t pair(std::uint32_t bits, int step) {
+        const std::uint32_t small = (bits >> (8 * step) & 127u) * 0x00100010u;  // 2^-120 times it
+        return multiply_bf16(multiply_bf16(small, 0x7B807B80u), 0x7A007A00u);   // by 2^120 and 2^117
     }
 #endif
 };

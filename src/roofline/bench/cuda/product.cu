@@ -17,9 +17,16 @@ const std::vector<ProductVariant>& all_variants(Format weights, bool fp8_activat
         case Format::int4:
             return int4_products();
         case Format::fp8:
-            break;
+            return fp8_activations ? fp8_both_products() : fp8_products();
+        case Format::fp8_block:
+            return fp8_block_products();
+        case Format::mxfp4:
+            return mxfp4_products();
+        case Format::nvfp4:
+            return nvfp4_products();
+        default:
+            throw Failure{"no product of ours reads these weights"};
     }
-    return fp8_activations ? fp8_both_products() : fp8_products();
 }
 
 const std::vector<RoutedVariant>& all_routed(Format weights) {
@@ -31,9 +38,16 @@ const std::vector<RoutedVariant>& all_routed(Format weights) {
         case Format::int4:
             return int4_routed();
         case Format::fp8:
-            break;
+            return fp8_routed();
+        case Format::fp8_block:
+            return fp8_block_routed();
+        case Format::mxfp4:
+            return mxfp4_routed();
+        case Format::nvfp4:
+            return nvfp4_routed();
+        default:
+            throw Failure{"no product of ours reads these experts' weights"};
     }
-    return fp8_routed();
 }
 
 template <class Work>

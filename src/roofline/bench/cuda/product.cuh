@@ -2,8 +2,8 @@
 // and wait for memory; and on Hopper with many (product_panels.cuh). Kernels are compiled in several variants; whoever
 // runs a shape times them first and takes the best (ways.cuh), as libraries do with their own.
 //
-// FLOPs: 2 m n k. Bytes: n k bits/8 for the weights, their scales (int4: n k/128 bf16; fp8, int8: n floats), m k
-// activations read and m n bf16 written.
+// FLOPs: 2 m n k. Bytes: n k bits/8 for the weights, their scales (formats.hpp), m k activations read and m n bf16
+// written.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ namespace roofline::cuda::kernels {
 
 struct Product {
     const void* weights = nullptr;  // [n, k], rows of k * bits / 8 bytes
-    const void* scales = nullptr;   // fp8, int8: float [n]; int4: bf16 [n, k/128]; bf16: none
+    const void* scales = nullptr;   // [rows_of_scales, scales_of_row] (formats.hpp); bf16: none
     const void* x = nullptr;        // [m, k] bf16, or e4m3 where both are
     void* y = nullptr;              // [m, n] bf16
     int m = 0;
     int n = 0;
     int k = 0;
+    const float* whole_scale = nullptr;  // nvfp4: of the whole matrix, of experts one for each
 };
 
 /// A product of a mixture's experts, whose weights [experts, n, k] and scales lie one after another: each panel of rows
@@ -33,9 +34,10 @@ struct RoutedProduct : Product {
     const int* panel_count = nullptr;  // null: there are `most_panels`
     const int* rows = nullptr;         // of x, by places; null: places are its rows
     int most_panels = 0;
-    bool settled = false;        // panels were known before the kernel before this one began
-    bool gated = false;          // the first half of the rows of weights are gates, y = silu(gate) up is n / 2 wide
-    const void* bias = nullptr;  // bf16 [experts, n], added to sums; null: none
+    std::size_t scale_stride = 0;  // bytes from the scales of an expert to those of the next
+    bool settled = false;          // panels were known before the kernel before this one began
+    bool gated = false;            // the first half of the rows of weights are gates, y = silu(gate) up is n / 2 wide
+    const void* bias = nullptr;    // bf16 [experts, n], added to sums; null: none
 };
 
 template <class Work>
@@ -64,7 +66,8 @@ std::vector<RoutedVariant> routed_variants(Format weights);
 
 /// What k must be a multiple of: a quad of lanes reads 64 bytes of a row at a time.
 constexpr int product_granule(Format weights) {
-    return 64 * 8 / bits(weights);
+    // Those of weights that are scaled before they are multiplied also take half of a chunk.
+    return (weights == Format::mxfp4 || weights == Format::nvfp4 ? 32 : 64) * 8 / bits(weights);
 }
 
 /// `overlap` lets the launch start while the kernel before it ends: weights are fetched, activations waited for.
@@ -77,9 +80,15 @@ const std::vector<ProductVariant>& fp8_products();
 const std::vector<ProductVariant>& fp8_both_products();
 const std::vector<ProductVariant>& int8_products();
 const std::vector<ProductVariant>& int4_products();
+const std::vector<ProductVariant>& fp8_block_products();
+const std::vector<ProductVariant>& mxfp4_products();
+const std::vector<ProductVariant>& nvfp4_products();
 const std::vector<RoutedVariant>& bf16_routed();
 const std::vector<RoutedVariant>& fp8_routed();
 const std::vector<RoutedVariant>& int8_routed();
 const std::vector<RoutedVariant>& int4_routed();
+const std::vector<RoutedVariant>& fp8_block_routed();
+const std::vector<RoutedVariant>& mxfp4_routed();
+const std::vector<RoutedVariant>& nvfp4_routed();
 
 }  // namespace roofline::cuda::kernels

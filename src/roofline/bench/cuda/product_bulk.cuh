@@ -42,7 +42,6 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Work work
     const int chunks = row_bytes / 64;
     const int segments = (row_bytes + Segment - 1) / Segment;
     const int tiles = (work.n + Shape::rows - 1) / Shape::rows;
-    const int scale_bytes = Weights::grouped ? chunks * 2 : 4;  // of a row
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < Stages; ++i) barrier_make(full + i * 8, 1), barrier_make(empty + i * 8, Warps);
@@ -64,7 +63,7 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Work work
     if (warp == Warps) {
         const std::uint64_t policy = read_once_policy();
         for (int turn = static_cast<int>(blockIdx.x); turn < all; turn += static_cast<int>(gridDim.x)) {
-            const auto product = at_turn(work, turn, tiles, row_bytes, scale_bytes);
+            const auto product = at_turn(work, turn, tiles, row_bytes);
             const int tile = tile_of(turn);
             for (int segment = 0; segment < segments; ++segment) {
                 barrier_wait(empty + stage * 8, parity ^ 1);
@@ -104,7 +103,7 @@ __global__ __launch_bounds__(Warps * 32 + 32) void bulk_product_kernel(Work work
     const std::size_t x_row = static_cast<std::size_t>(work.k) * x_bytes;
     int set = 0;
     for (int turn = static_cast<int>(blockIdx.x); turn < all; turn += static_cast<int>(gridDim.x)) {
-        const auto product = at_turn(work, turn, tiles, row_bytes, scale_bytes);
+        const auto product = at_turn(work, turn, tiles, row_bytes);
         const int first_row = tile_of(turn) * Shape::rows;
         const auto* x = static_cast<const std::uint8_t*>(product.x) + corner * Weights::values * x_bytes;
         int rows_of_x[Columns];

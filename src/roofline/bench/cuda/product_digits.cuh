@@ -99,13 +99,17 @@ __device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& ro
     const auto chunk_bytes = static_cast<std::uint32_t>(Shape::chunk_bytes(product.m));
     const auto load_bytes = static_cast<std::uint32_t>(Shape::columns(product.m) * 64);
     float sums[Columns][Weights::sums];
+    constexpr bool grouped = Weights::scaling == Scaling::groups;
+    constexpr bool summed_scales = grouped || Weights::scaling == Scaling::blocks;
+    const int scale_row = scale_row_bytes<Weights>(product.k);
+    const std::uint8_t* row_scales = nullptr;  // of the tile's row `quad`, where they came with the tile
     // One chunk: 64 bytes of the lane's two rows, `within` chunks into the segment at `start`.
     const auto add_chunk = [&](std::uint32_t start, int within, int chunk, const float(&scale)[2]) {
         const std::uint32_t from = start + static_cast<std::uint32_t>(quad * Shape::pitch + within * 64 + corner * 16);
         std::uint32_t upper[Weights::words];
         std::uint32_t lower[Weights::words];
-        unpack.operands(shared_read(from), upper);
-        unpack.operands(shared_read(from + 8 * Shape::pitch), lower);
+        unpack_row(unpack, shared_read(from), row_scales, chunk * 4 + corner, upper);
+        unpack_row(unpack, shared_read(from + 8 * Shape::pitch), row_scales + 8 * scale_row, chunk * 4 + corner, lower);
 #pragma unroll
         for (int t = 0; t < Columns; ++t) {
             uint4 other[Shape::loads];
@@ -125,7 +129,7 @@ __device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& ro
 #pragma unroll
             for (int i = 0; i < Weights::sums; ++i) {
                 const float by = unit[Weights::columns == 1 ? i % 2 : 0];
-                sums[t][i] += (Weights::grouped ? by * scale[Weights::below(i)] : by) * Weights::of(sum, i);
+                sums[t][i] += (summed_scales ? by * scale[Weights::below(i)] : by) * Weights::of(sum, i);
             }
         }
     };
@@ -142,10 +146,13 @@ __device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& ro
 #pragma unroll
             for (int i = 0; i < Weights::sums; ++i) sums[t][i] = 0.0f;
         }
+        const std::uint8_t* tile_begin = room.scales + slot.index * room.slot_bytes;
+        row_scales = tile_begin + quad * scale_row;
+        const auto* blocks_of_tile = reinterpret_cast<const float*>(tile_begin);
         for (int segment = 0; segment < segments; ++segment) {
+            const int first = segment * Shape::segment_chunks;
             barrier_wait(room.full + at.index * 8, at.parity);
             const std::uint32_t start = room.ring + static_cast<std::uint32_t>(at.index * Shape::stage_bytes);
-            const int first = segment * Shape::segment_chunks;
             if (first + Shape::segment_chunks <= chunks) {
                 // Neighbours, so that their scales are one load; no branches, so that the chunks overlap.
                 struct alignas(2 * Shape::share) Scales {
@@ -153,26 +160,30 @@ __device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& ro
                 };
                 const int mine = warp * Shape::share;
                 Scales tile_scales[2];
-                if constexpr (Weights::grouped) {
+                if constexpr (grouped) {
                     tile_scales[0] = *reinterpret_cast<const Scales*>(scale_of(quad, first + mine));
                     tile_scales[1] = *reinterpret_cast<const Scales*>(scale_of(quad + 8, first + mine));
                 }
 #pragma unroll
                 for (int i = 0; i < Shape::share; ++i) {
                     float scale[2] = {1.0f, 1.0f};
-                    if constexpr (Weights::grouped) {
+                    if constexpr (grouped) {
                         scale[0] = __bfloat162float(tile_scales[0].of[i]);
                         scale[1] = __bfloat162float(tile_scales[1].of[i]);
+                    }
+                    if constexpr (Weights::scaling == Scaling::blocks) {
+                        scale[0] = scale[1] = blocks_of_tile[(first + mine + i) / 2];
                     }
                     add_chunk(start, mine + i, first + mine + i, scale);
                 }
             } else {
                 for (int chunk = first + warp; chunk < chunks; chunk += Warps) {
                     float scale[2] = {1.0f, 1.0f};
-                    if constexpr (Weights::grouped) {
+                    if constexpr (grouped) {
                         scale[0] = __bfloat162float(*scale_of(quad, chunk));
                         scale[1] = __bfloat162float(*scale_of(quad + 8, chunk));
                     }
+                    if constexpr (Weights::scaling == Scaling::blocks) scale[0] = scale[1] = blocks_of_tile[chunk / 2];
                     add_chunk(start, chunk - first, chunk, scale);
                 }
             }
@@ -207,6 +218,8 @@ __device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& ro
 template <class Shape, class Weights, int Warps, int Pieces>
 __device__ void multiply_pieces(const Product& product, const DigitRoom<Shape>& room) {
     const Weights unpack;
+    static_assert(Weights::scaling == Scaling::rows || Weights::scaling == Scaling::groups);
+    constexpr bool grouped = Weights::scaling == Scaling::groups;
     constexpr int rows = Shape::rows;
     constexpr int run = Shape::share / Pieces;  // chunks of a piece that a warp takes of a segment, neighbours
     static_assert(run > 0 && Shape::share % Pieces == 0);
@@ -249,7 +262,7 @@ __device__ void multiply_pieces(const Product& product, const DigitRoom<Shape>& 
                               word(other[j / 4], j % 4 + 1));
         }
         const float unit = room.units[chunk + piece * apart];
-        total += (Weights::grouped ? unit * scale : unit) * Weights::one(sum, lower);
+        total += (grouped ? unit * scale : unit) * Weights::one(sum, lower);
     };
     Turns at(room.stages);
     Turns slot(room.slots);
@@ -267,18 +280,17 @@ __device__ void multiply_pieces(const Product& product, const DigitRoom<Shape>& 
                 struct alignas(2 * run) Scales {
                     __nv_bfloat16 of[run];
                 } of_run;
-                if constexpr (Weights::grouped) {
+                if constexpr (grouped) {
                     of_run = *reinterpret_cast<const Scales*>(row_scales + first + mine + piece * run);
                 }
 #pragma unroll
                 for (int i = 0; i < run; ++i) {
-                    add_chunks(start, mine + i, first + mine + i, run,
-                               Weights::grouped ? __bfloat162float(of_run.of[i]) : 1.0f);
+                    add_chunks(start, mine + i, first + mine + i, run, grouped ? __bfloat162float(of_run.of[i]) : 1.0f);
                 }
             } else {
                 for (int within = warp * Pieces; first + within < chunks; within += Warps * Pieces) {
                     add_chunks(start, within, first + within, 1,
-                               Weights::grouped ? __bfloat162float(row_scales[first + within + piece]) : 1.0f);
+                               grouped ? __bfloat162float(row_scales[first + within + piece]) : 1.0f);
                 }
             }
             __syncwarp();
@@ -346,10 +358,10 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
         };
         for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += blocks) {
             const int first_row = tile * Shape::rows;
-            const int tile_scales = min(Shape::rows, product.n - first_row) * chunks * 2;
+            const int tile_scales = scale_rows_bytes<Weights>(min(Shape::rows, product.n - first_row), product.k);
             for (int segment = 0; segment < segments; ++segment) {
                 const int some = min(Shape::segment_chunks, chunks - segment * Shape::segment_chunks) * 64;
-                const bool with_scales = Weights::grouped && segment == 0;
+                const bool with_scales = scales_travel<Weights> && segment == 0;
                 const std::uint32_t arrival = room.full + at.index * 8;
                 if (early-- == 0) barrier_wait(room.loaded, 0);
                 if constexpr (Ahead > 0) {
@@ -388,7 +400,7 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
                         bulk_copy_once(
                             shared_address(room.scales) + static_cast<std::uint32_t>(slot.index * room.slot_bytes),
                             static_cast<const std::uint8_t*>(product.scales) +
-                                static_cast<std::size_t>(first_row) * static_cast<std::size_t>(chunks * 2),
+                                scale_place<Weights>(first_row, product.k),
                             static_cast<std::uint32_t>(tile_scales), arrival, policy);
                     }
                 }
@@ -404,7 +416,9 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
         Turns set(Shape::part_sets);
         const int row_within = lane % Shape::rows;
         const auto scale_of = [&](int tile) {
-            if constexpr (Weights::grouped) return 1.0f;
+            if constexpr (Weights::scaling != Scaling::rows) {
+                return product.whole_scale != nullptr ? *product.whole_scale : 1.0f;
+            }
             return static_cast<const float*>(product.scales)[min(tile * Shape::rows + row_within, product.n - 1)];
         };
         float scale = scale_of(static_cast<int>(blockIdx.x));

@@ -8,6 +8,7 @@
 //   both sums.
 #pragma once
 
+#include <algorithm>
 #include <cuda_bf16.h>
 
 #include "roofline/bench/cuda/bulk.cuh"
@@ -34,28 +35,40 @@ struct ExpertRoom {
     static constexpr int pitch = Segment + 64;  // the rows that are read together lie in banks of their own
     static constexpr int stage_bytes = rows * pitch;
     static constexpr int most_stages = 4;
-    static constexpr int panels = 3;  // that a block's tiles are of, at most
+    static constexpr int most_panels = 3;  // that a block's tiles are of
 
-    __host__ __device__ static constexpr int digit_bytes(int k) { return k / chunk_values * chunk_bytes; }
-    __host__ __device__ static constexpr int unit_bytes(int k) {
-        return (k / chunk_values * Rows * 4 + 127) / 128 * 128;
-    }
-    __host__ __device__ static constexpr int scale_bytes(int k) {
-        return Weights::grouped ? rows * (k / chunk_values) * 2 : 0;
-    }
-    __host__ __device__ static constexpr int fixed_bytes(int k) {
+    /// Where there are no more panels than blocks a block has tiles of two at most, else of three.
+    __host__ __device__ static constexpr int panels(int all, int blocks) { return all <= blocks ? 2 : most_panels; }
+
+    /// Of a row; the last may be there by half.
+    __host__ __device__ static constexpr int chunks(int k) { return (k + chunk_values - 1) / chunk_values; }
+    __host__ __device__ static constexpr int digit_bytes(int k) { return chunks(k) * chunk_bytes; }
+    __host__ __device__ static constexpr int unit_bytes(int k) { return (chunks(k) * Rows * 4 + 127) / 128 * 128; }
+    __host__ __device__ static constexpr int scale_bytes(int k) { return 2 * scale_rows_bytes<Weights>(8, k); }
+    __host__ __device__ static constexpr int fixed_bytes(int k, int panels) {
         return panels * (digit_bytes(k) + unit_bytes(k)) + Warps * most_stages * 8 + 16;
     }
-    /// A tile's scales come with its first segment and are needed to its last, while those of as many tiles as there
-    /// are stages may be on their way.
-    __host__ __device__ static constexpr int stages(int k) {
+    /// A tile's scales come with its first segment and are needed to its last: there is room for those of all tiles
+    /// that segments on their way can be of.
+    __host__ __device__ static constexpr int scale_slots(int some_stages, int k) {
+        const int segments = (k * 16 / Weights::values + Segment - 1) / Segment;
+        return (some_stages + 2 * segments - 2) / segments;
+    }
+    __host__ __device__ static constexpr int stages(int k, int panels) {
+        const int left = bytes - fixed_bytes(k, panels);
         int most = most_stages;
-        while (most > 0 && fixed_bytes(k) + Warps * (most * stage_bytes + (most + 1) * scale_bytes(k)) > bytes) --most;
+        while (most > 0 && Warps * (most * stage_bytes + scale_slots(most, k) * scale_bytes(k)) > left) --most;
         return most;
     }
+    /// As many as are launched.
+    static int blocks_for(const RoutedProduct& product) {
+        return std::min(product.n / rows * product.most_panels, multiprocessors());
+    }
     static bool takes(const RoutedProduct& product) {
-        return product.k % chunk_values == 0 && product.n % rows == 0 && fixed_bytes(product.k) < bytes &&
-               stages(product.k) >= 2 && product.most_panels <= (panels - 1) * multiprocessors();
+        const int granule = Weights::scaling == Scaling::operands ? chunk_values / 2 : chunk_values;
+        return product.k % granule == 0 && scale_rows_bytes<Weights>(8, product.k) % 16 == 0 && product.n % rows == 0 &&
+               product.most_panels <= (most_panels - 1) * multiprocessors() &&
+               stages(product.k, panels(product.most_panels, blocks_for(product))) >= 2;
     }
 };
 
@@ -67,7 +80,6 @@ struct ExpertBlock {
     RoutedProduct work;
     int chunks;
     int row_bytes;  // of weights
-    int scale_row;  // bytes of a row's scales
     int tiles;      // of a panel
     int stages;
     int begin_turn;
@@ -77,14 +89,14 @@ struct ExpertBlock {
     std::uint8_t* rings;
 
     __device__ ExpertBlock(const RoutedProduct& product, std::uint8_t* shared) : work(product) {
-        chunks = work.k / Shape::chunk_values;
-        row_bytes = chunks * 64;
-        scale_row = Weights::grouped ? chunks * 2 : 4;
+        chunks = Shape::chunks(work.k);
+        row_bytes = work.k * 16 / Weights::values;
         tiles = work.n / Shape::rows;
-        stages = Shape::stages(work.k);
+        const int panels = Shape::panels(work.most_panels, static_cast<int>(gridDim.x));
+        stages = Shape::stages(work.k, panels);
         digits = shared;
-        units = reinterpret_cast<float*>(digits + Shape::panels * Shape::digit_bytes(work.k));
-        rings = digits + Shape::panels * (Shape::digit_bytes(work.k) + Shape::unit_bytes(work.k));
+        units = reinterpret_cast<float*>(digits + panels * Shape::digit_bytes(work.k));
+        rings = digits + panels * (Shape::digit_bytes(work.k) + Shape::unit_bytes(work.k));
     }
     /// Once panels are known.
     __device__ void divide_turns() {
@@ -93,7 +105,7 @@ struct ExpertBlock {
         begin_turn = first_turn(all, block, static_cast<int>(gridDim.x));
         end_turn = first_turn(all, block + 1, static_cast<int>(gridDim.x));
     }
-    __device__ RoutedProduct product_at(int turn) const { return at_turn(work, turn, tiles, row_bytes, scale_row); }
+    __device__ RoutedProduct product_at(int turn) const { return at_turn(work, turn, tiles, row_bytes); }
     __device__ int first_row(int turn) const { return turn % tiles * Shape::rows; }
     __device__ int first_panel() const { return begin_turn / tiles; }
     __device__ int panels() const { return begin_turn < end_turn ? (end_turn - 1) / tiles - first_panel() + 1 : 0; }
@@ -105,7 +117,8 @@ class WarpRing {
   public:
     __device__ WarpRing(const ExpertBlock<Weights, Shape>& block, int warp) : block_(block) {
         const int stages = block.stages;
-        const int of_scales = (stages + 1) * Shape::scale_bytes(block.work.k);
+        slots_ = Shape::scale_slots(stages, block.work.k);
+        const int of_scales = slots_ * Shape::scale_bytes(block.work.k);
         std::uint8_t* scales = block.rings + Shape::warps * stages * Shape::stage_bytes;
         ring_ = shared_address(block.rings) + static_cast<std::uint32_t>(warp * stages * Shape::stage_bytes);
         scales_ = scales + warp * of_scales;
@@ -135,12 +148,10 @@ class WarpRing {
         ask();
         if (++stage_ == block_.stages) stage_ = 0, parity_ ^= 1;
     }
-    /// The scales of the present tile, [row][chunk], and that it is done.
-    __device__ const __nv_bfloat16* scales() const {
-        return reinterpret_cast<const __nv_bfloat16*>(scales_ + slot_ * Shape::scale_bytes(block_.work.k));
-    }
+    /// The scales of the present tile, row by row, and that it is done.
+    __device__ const std::uint8_t* scales() const { return scales_ + slot_ * Shape::scale_bytes(block_.work.k); }
     __device__ void tile_done() {
-        if (++slot_ == block_.stages + 1) slot_ = 0;
+        if (++slot_ == slots_) slot_ = 0;
     }
 
   private:
@@ -151,12 +162,11 @@ class WarpRing {
         const int upper = weight_row(product, block_.first_row(turn_));
         const int lower = weight_row(product, block_.first_row(turn_) + 8);
         const auto row_bytes = static_cast<std::size_t>(block_.row_bytes);
-        const auto scale_row = static_cast<std::size_t>(block_.scale_row);
         const auto* weights = static_cast<const std::uint8_t*>(product.weights) + begin_;
         const auto* scales = static_cast<const std::uint8_t*>(product.scales);
         const auto some = static_cast<std::uint32_t>(min(Shape::segment, block_.row_bytes - begin_));
         const auto tile_scales = static_cast<std::uint32_t>(Shape::scale_bytes(block_.work.k));
-        const bool with_scales = Weights::grouped && begin_ == 0;
+        const bool with_scales = scales_travel<Weights> && begin_ == 0;
         const std::uint32_t arrival = full_ + static_cast<std::uint32_t>(next_stage_ * 8);
         __syncwarp();
         if (elected()) {
@@ -169,9 +179,9 @@ class WarpRing {
             }
             if (with_scales) {
                 const std::uint32_t to = shared_address(scales_) + static_cast<std::uint32_t>(next_slot_) * tile_scales;
-                bulk_copy_once(to, scales + static_cast<std::size_t>(upper) * scale_row, tile_scales / 2, arrival,
+                bulk_copy_once(to, scales + scale_place<Weights>(upper, block_.work.k), tile_scales / 2, arrival,
                                policy_);
-                bulk_copy_once(to + tile_scales / 2, scales + static_cast<std::size_t>(lower) * scale_row,
+                bulk_copy_once(to + tile_scales / 2, scales + scale_place<Weights>(lower, block_.work.k),
                                tile_scales / 2, arrival, policy_);
             }
         }
@@ -181,7 +191,7 @@ class WarpRing {
         if (begin_ >= block_.row_bytes) {
             begin_ = 0;
             turn_ += Shape::warps;
-            if (++next_slot_ == block_.stages + 1) next_slot_ = 0;
+            if (++next_slot_ == slots_) next_slot_ = 0;
         }
     }
 
@@ -197,19 +207,21 @@ class WarpRing {
     int stage_ = 0;  // what is used next
     std::uint32_t parity_ = 0;
     int slot_ = 0;
+    int slots_ = 0;
 };
 
 /// Puts the activations of the block's panels into their form, [panel][chunk][load][column][corner][16 bytes], and
-/// their units, [panel][chunk][row]. Rows that a panel does not have stay as they are: their sums are of nobody.
+/// their units, [panel][chunk][row]. Rows that a panel does not have stay as they are: their sums are of nobody. Past
+/// the end of a row there are zeros up to a whole chunk.
 template <class Weights, class Shape>
 __device__ void put_activations(const ExpertBlock<Weights, Shape>& block) {
-    static_assert(Shape::panels == 3);
+    static_assert(Shape::most_panels == 3);
     const RoutedProduct& work = block.work;
     int until[2];   // rows of the first panel, and of the first two
     int places[3];  // of a row, less its number among the rows of all
     int rows = 0;
 #pragma unroll
-    for (int i = 0; i < Shape::panels; ++i) {
+    for (int i = 0; i < Shape::most_panels; ++i) {
         const Panel panel = panel_of(work, block.first_panel() + min(i, max(block.panels() - 1, 0)));
         places[i] = panel.first - rows;
         if (i < block.panels()) rows += panel.rows;
@@ -223,18 +235,19 @@ __device__ void put_activations(const ExpertBlock<Weights, Shape>& block) {
     constexpr int threads = Shape::warps * 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int eights = work.k / 8;
-    const int items = rows * eights;
+    const int with_zeros = block.chunks * lanes;  // eights of a row
+    const int items = rows * with_zeros;
     for (int first = static_cast<int>(threadIdx.x) - lane; first < items; first += together * threads) {
         uint4 raw[together];
 #pragma unroll
         for (int i = 0; i < together; ++i) {
             const int item = first + i * threads + lane;
             raw[i] = {0, 0, 0, 0};
-            if (item >= items) continue;
-            const int row = item / eights;
+            if (item >= items || item % with_zeros >= eights) continue;
+            const int row = item / with_zeros;
             const int place = row + of_panel(row, places[0], places[1], places[2]);
             const std::size_t from = static_cast<std::size_t>(row_of_x(work, place)) * static_cast<std::size_t>(eights);
-            raw[i] = static_cast<const uint4*>(work.x)[from + static_cast<std::size_t>(item % eights)];
+            raw[i] = static_cast<const uint4*>(work.x)[from + static_cast<std::size_t>(item % with_zeros)];
         }
 #pragma unroll
         for (int i = 0; i < together; ++i) {
@@ -242,9 +255,9 @@ __device__ void put_activations(const ExpertBlock<Weights, Shape>& block) {
             if (item - lane >= items) break;
             const std::uint32_t largest = largest_among<lanes>(raw[i]);
             if (item >= items) continue;
-            const int panel = of_panel(item / eights, 0, 1, 2);
-            const int row = item / eights - of_panel(item / eights, 0, until[0], until[1]);
-            const int at = item % eights * 8;
+            const int panel = of_panel(item / with_zeros, 0, 1, 2);
+            const int row = item / with_zeros - of_panel(item / with_zeros, 0, until[0], until[1]);
+            const int at = item % with_zeros * 8;
             const int chunk = at / Shape::chunk_values;
             Weights::template put<Weights>(
                 block.digits + panel * Shape::digit_bytes(work.k) + chunk * Shape::chunk_bytes, raw[i],
@@ -269,12 +282,19 @@ __device__ void multiply_tile(const ExpertBlock<Weights, Shape>& block, int turn
     const int panel = turn / block.tiles - block.first_panel();
     const int first_row = block.first_row(turn);
     float row_scale[2] = {1.0f, 1.0f};
-    if constexpr (Weights::scaled && !Weights::grouped) {
+    constexpr bool grouped = Weights::scaling == Scaling::groups;
+    if constexpr (Weights::scaled && Weights::scaling == Scaling::rows) {
         row_scale[0] = static_cast<const float*>(product.scales)[weight_row(product, first_row + quad)];
         row_scale[1] = static_cast<const float*>(product.scales)[weight_row(product, first_row + quad + 8)];
     }
     const float row_bias[2] = {bias_of(product, first_row + quad), bias_of(product, first_row + quad + 8)};
-    const __nv_bfloat16* group_scales = ring.scales() + quad * block.chunks;
+    if (product.whole_scale != nullptr) row_scale[0] = row_scale[1] = *product.whole_scale;
+    const int scale_row = scale_row_bytes<Weights>(product.k);
+    const std::uint8_t* scales = ring.scales() + quad * scale_row;
+    const auto* group_scales = reinterpret_cast<const __nv_bfloat16*>(scales);
+    const int last_place = product.k / Weights::values - 1;                    // of 16 bytes
+    const auto* block_scales = reinterpret_cast<const float*>(ring.scales());  // of the upper half, then of the lower
+    const int blocks = scale_row / 4;
     const float* units = block.units + panel * (Shape::unit_bytes(product.k) / 4);
     const std::uint32_t columns =
         shared_address(block.digits) +
@@ -282,16 +302,22 @@ __device__ void multiply_tile(const ExpertBlock<Weights, Shape>& block, int turn
     float sums[Shape::column_tiles][Weights::sums] = {};
     for (int begin = 0; begin < block.row_bytes; begin += Shape::segment) {
         const std::uint32_t start = ring.wait() + static_cast<std::uint32_t>(quad * Shape::pitch + corner * 16);
-        const int some = min(Shape::segment, block.row_bytes - begin) / 64;
+        const int some = (min(Shape::segment, block.row_bytes - begin) + 63) / 64;
 #pragma unroll 4
         for (int i = 0; i < some; ++i) {
             const int chunk = begin / 64 + i;
+            const int place = min(chunk * 4 + corner, last_place);  // past the end activations are zero
             std::uint32_t upper[Weights::words];
             std::uint32_t lower[Weights::words];
-            unpack.operands(shared_read(start + static_cast<std::uint32_t>(i * 64)), upper);
-            unpack.operands(shared_read(start + static_cast<std::uint32_t>(8 * Shape::pitch + i * 64)), lower);
+            unpack_row(unpack, shared_read(start + static_cast<std::uint32_t>(i * 64)), scales, place, upper);
+            unpack_row(unpack, shared_read(start + static_cast<std::uint32_t>(8 * Shape::pitch + i * 64)),
+                       scales + 8 * scale_row, place, lower);
             float scale[2] = {1.0f, 1.0f};
-            if constexpr (Weights::grouped) {
+            if constexpr (Weights::scaling == Scaling::blocks) {
+                scale[0] = block_scales[chunk / 2];
+                scale[1] = block_scales[blocks + chunk / 2];
+            }
+            if constexpr (grouped) {
                 scale[0] = __bfloat162float(group_scales[chunk]);
                 scale[1] = __bfloat162float(group_scales[8 * block.chunks + chunk]);
             }

@@ -60,7 +60,11 @@ const std::vector<RoutedVariant>& fp8_routed() {
     static const std::vector<RoutedVariant> variants = {
         expert_variant<Fp8Halves, 1, 8, 512>("a tile a warp, 8 warps, 512 B"),
         expert_variant<Fp8Halves, 1, 12, 512>("a tile a warp, 12 warps, 512 B"),
+        expert_variant<Fp8Halves, 4, 8, 512>("a tile a warp, 8 warps, 512 B"),
+        expert_variant<Fp8Halves, 4, 12, 256>("a tile a warp, 12 warps, 256 B"),
         expert_variant<Fp8Halves, 8, 8, 512>("a tile a warp, 8 warps, 512 B"),
+        expert_variant<Fp8Halves, 8, 8, 256>("a tile a warp, 8 warps, 256 B"),
+        expert_variant<Fp8Halves, 8, 12, 256>("a tile a warp, 12 warps, 256 B"),
         expert_variant<Fp8Halves, 1, 4, 1024>("a tile a warp, 4 warps, 1024 B"),
         product_variant<Fp8, 1, 8, 1, 2, true, RoutedProduct>("8 warps, 1 tiles, 2 loads, ahead"),
         product_variant<Fp8, 1, 4, 1, 2, true, RoutedProduct>("4 warps, 1 tiles, 2 loads, ahead"),

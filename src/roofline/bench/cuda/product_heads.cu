@@ -20,6 +20,16 @@ constexpr int slice_rows = 64;  // of activations that a block goes through
 template <class Weights, int Columns, int Loads>
 constexpr int chunks_ahead = std::clamp(16 / (Columns * Weights::operand_loads), 1, Loads);
 
+/// 16 bytes of weights that are zero.
+template <class Weights>
+__device__ uint4 past_the_end() {
+    if constexpr (Weights::grouped) {
+        return {Weights::zeros, Weights::zeros, Weights::zeros, Weights::zeros};
+    } else {
+        return {0, 0, 0, 0};
+    }
+}
+
 /// Columns: tiles of 8 rows of activations. Together: numbers of a row of weights that are asked for at once.
 template <class Weights, int Columns, int Together>
 __global__ __launch_bounds__(most_warps * 32, Together > 128 ? 2 : 3) void heads_kernel(HeadProduct product) {
@@ -27,7 +37,6 @@ __global__ __launch_bounds__(most_warps * 32, Together > 128 ? 2 : 3) void heads
     // An addition waits for the one before it: where a warp has few sums, each is kept in two parts.
     constexpr int parts = Weights::grouped || Columns > 2 ? 1 : 2;
     constexpr int ahead = chunks_ahead<Weights, Columns, loads>;
-    constexpr std::uint32_t zeros = Weights::grouped ? 0x88888888u : 0;  // weights past the end
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int quad = lane / 4;
     const int corner = lane % 4;
@@ -40,8 +49,9 @@ __global__ __launch_bounds__(most_warps * 32, Together > 128 ? 2 : 3) void heads
     const std::size_t row = head * static_cast<std::size_t>(product.n) + static_cast<std::size_t>(first_row + quad);
     const std::size_t row_bytes = static_cast<std::size_t>(chunks) * 64;
     const auto* weights = static_cast<const std::uint8_t*>(product.weights) + corner * 16;
+    const auto* scales = static_cast<const std::uint8_t*>(product.scales) + head * product.scale_stride;
     uint4 present[loads][2];
-    __nv_bfloat16 group_scales[Weights::grouped ? loads : 1][2];
+    float group_scales[Weights::grouped ? loads : 1][2];
     const auto load = [&](int first) {
 #pragma unroll
         for (int i = 0; i < loads; ++i) {
@@ -51,11 +61,10 @@ __global__ __launch_bounds__(most_warps * 32, Together > 128 ? 2 : 3) void heads
                 const std::size_t own = row + 8 * static_cast<std::size_t>(half);
                 present[i][half] = chunk < chunks
                                        ? read_once(weights + own * row_bytes + static_cast<std::size_t>(chunk) * 64)
-                                       : uint4{zeros, zeros, zeros, zeros};
+                                       : past_the_end<Weights>();
                 if constexpr (Weights::grouped) {
-                    group_scales[i][half] = static_cast<const __nv_bfloat16*>(
-                        product.scales)[own * static_cast<std::size_t>(chunks) +
-                                        static_cast<std::size_t>(min(chunk, chunks - 1))];
+                    group_scales[i][half] =
+                        Weights::scale(scales, first_row + quad + 8 * half, min(chunk, chunks - 1), chunks);
                 }
             }
         }
@@ -64,8 +73,8 @@ __global__ __launch_bounds__(most_warps * 32, Together > 128 ? 2 : 3) void heads
     float above = product.factor;
     float below = product.factor;
     if constexpr (!Weights::grouped && Weights::values > 8) {
-        above *= static_cast<const float*>(product.scales)[row];
-        below *= static_cast<const float*>(product.scales)[row + 8];
+        above *= reinterpret_cast<const float*>(scales)[first_row + quad];
+        below *= reinterpret_cast<const float*>(scales)[first_row + quad + 8];
     }
     let_next_start();
     wait_for_previous();
@@ -121,7 +130,7 @@ __global__ __launch_bounds__(most_warps * 32, Together > 128 ? 2 : 3) void heads
                             }
 #pragma unroll
                             for (int j = 0; j < 4; ++j) {
-                                sums[0][column][j] += __bfloat162float(group_scales[from + i][j / 2]) * group_sums[j];
+                                sums[0][column][j] += group_scales[from + i][j / 2] * group_sums[j];
                             }
                         } else {
 #pragma unroll
@@ -210,10 +219,14 @@ void launch(const HeadProduct& product, Format weights, bool overlap, cudaStream
             return launch_weights<Bf16>(product, overlap, stream);
         case Format::fp8:
             return launch_weights<Fp8>(product, overlap, stream);
+        case Format::fp8_block:
+            return launch_weights<Fp8Block>(product, overlap, stream);
         case Format::int8:
             return launch_weights<Int8>(product, overlap, stream);
         case Format::int4:
             return launch_weights<Int4>(product, overlap, stream);
+        default:
+            throw Failure{"no product of heads reads " + std::string(bench::name(weights)) + " weights"};
     }
 }
 

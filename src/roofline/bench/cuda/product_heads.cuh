@@ -15,6 +15,7 @@ struct HeadProduct {
     const void* scales = nullptr;   // as those of other products (product.cuh), head after head
     const void* x = nullptr;        // bf16; of a row and a head k numbers that follow each other
     void* y = nullptr;              // bf16
+    std::size_t scale_stride = 0;   // bytes from the scales of a head to those of the next
     float factor = 1.0f;            // of what comes out
     int m = 0;                      // rows
     int heads = 0;

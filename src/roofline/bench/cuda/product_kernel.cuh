@@ -28,7 +28,7 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Work work) {
         let_next_start();
         if (turn >= turns(work, tiles)) return;
     }
-    const auto product = at_turn(work, turn, tiles, chunks * 64, Weights::grouped ? chunks * 2 : 4);
+    const auto product = at_turn(work, turn, tiles, chunks * 64);
     const int first_row = (is_routed<Work> ? turn % tiles : turn) * 16 * Tiles;
     const int groups = (chunks + Loads - 1) / Loads;
 
@@ -43,7 +43,7 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Work work) {
         }
     }
     // The scales of groups travel with their weights: they too come from memory.
-    using Scales = __nv_bfloat16[Weights::grouped ? Loads : 1][Weights::grouped ? Tiles : 1][2];
+    using Scales = float[Weights::grouped ? Loads : 1][Weights::grouped ? Tiles : 1][2];
     const auto load = [&](uint4(&to)[Loads][Tiles][2], Scales& scales, int group) {
 #pragma unroll
         for (int i = 0; i < Loads; ++i) {
@@ -57,9 +57,7 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Work work) {
                                             : uint4{0, 0, 0, 0};
                     if constexpr (Weights::grouped) {
                         const int row = weight_row(product, first_row + 16 * tile + 8 * half + quad);
-                        scales[i][tile][half] = static_cast<const __nv_bfloat16*>(
-                            product.scales)[static_cast<std::size_t>(row) * static_cast<std::size_t>(chunks) +
-                                            static_cast<std::size_t>(min(chunk, chunks - 1))];
+                        scales[i][tile][half] = Weights::scale(product.scales, row, min(chunk, chunks - 1), chunks);
                     }
                 }
             }
@@ -108,8 +106,8 @@ __global__ __launch_bounds__(Warps * 32) void product_kernel(Work work) {
                 Weights::unpack(from[i][tile][0], upper);
                 Weights::unpack(from[i][tile][1], lower);
                 if constexpr (Weights::grouped) {
-                    const float above = __bfloat162float(scales[i][tile][0]);
-                    const float below = __bfloat162float(scales[i][tile][1]);
+                    const float above = scales[i][tile][0];
+                    const float below = scales[i][tile][1];
 #pragma unroll
                     for (int column = 0; column < Columns; ++column) {
                         float group_sums[4] = {};

@@ -57,6 +57,17 @@ struct PanelShape {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
+/// What is read of scales for a stage; nothing of weights that lie as they are multiplied.
+template <class Weights>
+struct ScalesOf {
+    using type = OnePair;
+};
+template <class Weights>
+    requires requires { typename Weights::Scales; }
+struct ScalesOf<Weights> {
+    using type = typename Weights::Scales;
+};
+
 /// What a block has to do with the tiles of its cluster: a share of the inner dimension, in stages.
 struct Share {
     int blocks;  // of the cluster
@@ -147,8 +158,7 @@ class PanelProduct {
         const int clusters = static_cast<int>(gridDim.x) / share_.blocks;
         for (int turn = static_cast<int>(blockIdx.x) / share_.blocks; turn < all; turn += clusters) {
             int tile = 0;
-            const auto product = panel_at(work_, turn, tiles_, Shape::rows, Weights::x_bytes, row_bytes_,
-                                          Weights::grouped ? work_.k / 128 * 2 : 4, tile);
+            const auto product = panel_at(work_, turn, tiles_, Shape::rows, Weights::x_bytes, row_bytes_, tile);
             take(product, tile);
         }
     }
@@ -238,20 +248,7 @@ class PanelProduct {
         int rows_[Shape::rows / 16];
     };
 
-    /// Two rows' scales of the groups of a stage, each twice in a word.
-    template <class Part>
-    __device__ void read_scales(const Part& product, const int (&rows)[2], int number,
-                                std::uint32_t (&scales)[2]) const {
-        const int groups = product.k / 128;
-        const int group = min(number * Shape::values / 128, groups - 1);
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const std::uint32_t bits = __ldg(static_cast<const unsigned short*>(product.scales) +
-                                             static_cast<std::size_t>(rows[half]) * static_cast<std::size_t>(groups) +
-                                             static_cast<std::size_t>(group));
-            scales[half] = bits * 0x10001u;
-        }
-    }
+    using StageScales = typename ScalesOf<Weights>::type;
 
     /// Multiplies with 32 bytes of each row of activations.
     template <class Operand>
@@ -280,8 +277,7 @@ class PanelProduct {
     /// The same with others, which become operands two steps at a time, while the two before are multiplied.
     template <class Begun>
     __device__ static void multiply_line(float (&sums)[Shape::instructions][Shape::sums], std::uint32_t stage, int line,
-                                         int first_row, const std::uint32_t (&scales)[2], bool more,
-                                         const Begun& begun) {
+                                         int first_row, const StageScales& scales, bool more, const Begun& begun) {
         const int corner = static_cast<int>(threadIdx.x) % 4;
         const std::uint32_t x = stage + line * Shape::rows * Shape::line;
         const std::uint32_t row = stage + Shape::x_stage + first_row * Shape::pitch + line * Weights::line_bytes;
@@ -300,7 +296,7 @@ class PanelProduct {
                 Weights::operands(raw[two + i][1], a[i][1], a[i][3]);
                 if constexpr (Weights::grouped) {
 #pragma unroll
-                    for (int j = 0; j < 4; ++j) a[i][j] = multiply_bf16(a[i][j], scales[j % 2]);
+                    for (int j = 0; j < 4; ++j) a[i][j] = multiply_bf16(a[i][j], scales.of(j % 2, line, two + i));
                 }
             }
             warpgroup_begin();
@@ -317,20 +313,22 @@ class PanelProduct {
         static_assert(!Weights::grouped || 128 % Shape::values == 0);
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int first_row = group * 64 + static_cast<int>(threadIdx.x) / 32 % 4 * 16 + lane / 4;
-        int rows[2] = {};
-        std::uint32_t next_scales[2] = {};
+        [[maybe_unused]] int rows[2] = {};
+        [[maybe_unused]] StageScales next_scales;
         if constexpr (Weights::grouped) {
             rows[0] = weight_row(product, tile * Shape::weights + first_row);
             rows[1] = weight_row(product, tile * Shape::weights + first_row + 8);
-            read_scales(product, rows, share_.begin, next_scales);
+            Weights::read_scales(product, rows, share_.begin * Shape::values, next_scales);
         }
         int before = -1;  // the stage that is given back when what was asked of it is done
         const auto give_back = [&] {
             if (before >= 0 && lane == 0) barrier_arrive(empty_ + before * 8);
         };
         for (int number = share_.begin; number < share_.end; ++number) {
-            std::uint32_t scales[2] = {next_scales[0], next_scales[1]};
-            if constexpr (Weights::grouped) read_scales(product, rows, number + 1, next_scales);
+            [[maybe_unused]] const StageScales scales = next_scales;
+            if constexpr (Weights::grouped) {
+                Weights::read_scales(product, rows, (number + 1) * Shape::values, next_scales);
+            }
             barrier_wait(full_ + at_.index * 8, at_.parity);
             shared_settled();
             const std::uint32_t stage = stage_at(at_.index);
@@ -359,6 +357,10 @@ class PanelProduct {
     /// Of the two rows of weights of a lane's sums.
     template <class Part>
     __device__ static float2 row_scales(const Part& product, int row) {
+        if constexpr (requires { Weights::factor(product); }) {
+            const float factor = Weights::factor(product);
+            return {factor, factor};
+        }
         if constexpr (!Weights::scaled) return {1.0f, 1.0f};
         const auto* scales = static_cast<const float*>(product.scales);
         return {scales[weight_row(product, row)], scales[weight_row(product, row + 8)]};

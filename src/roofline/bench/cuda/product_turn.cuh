@@ -63,18 +63,19 @@ __device__ inline Panel panel_of(const RoutedProduct& product, int number) {
 }
 
 /// The product that a turn is a tile of, by its number.
-__device__ inline Product at_turn(const Product& product, int, int, int, int) {
+__device__ inline Product at_turn(const Product& product, int, int, int) {
     return product;
 }
-/// `row_bytes` of a row of weights, `scale_bytes` of its scales.
-__device__ inline RoutedProduct at_turn(const RoutedProduct& product, int turn, int tiles, int row_bytes,
-                                        int scale_bytes) {
+/// `row_bytes` of a row of weights.
+__device__ inline RoutedProduct at_turn(const RoutedProduct& product, int turn, int tiles, int row_bytes) {
     const Panel panel = panel_of(product, turn / tiles);
-    const std::size_t row = static_cast<std::size_t>(panel.expert) * static_cast<std::size_t>(product.n);
+    const auto expert = static_cast<std::size_t>(panel.expert);
+    const std::size_t row = expert * static_cast<std::size_t>(product.n);
     const auto first = static_cast<std::size_t>(panel.first);
     RoutedProduct own = product;
     own.weights = static_cast<const std::uint8_t*>(product.weights) + row * static_cast<std::size_t>(row_bytes);
-    own.scales = static_cast<const std::uint8_t*>(product.scales) + row * static_cast<std::size_t>(scale_bytes);
+    own.scales = static_cast<const std::uint8_t*>(product.scales) + expert * product.scale_stride;
+    if (product.whole_scale != nullptr) own.whole_scale = product.whole_scale + expert;
     own.y = static_cast<std::uint8_t*>(product.y) + first * static_cast<std::size_t>(width_of_y(product)) * 2;
     own.m = panel.rows;
     if (product.bias != nullptr) own.bias = static_cast<const std::uint8_t*>(product.bias) + row * 2;
@@ -102,9 +103,8 @@ __device__ inline int panel_turns(const RoutedProduct& product, int tiles, int) 
     return turns(product, tiles);
 }
 
-/// The panel whose turn it is, as a product, and its tile of weights. Bytes: of an activation, of a row of weights and
-/// of its scales.
-__device__ inline Product panel_at(const Product& product, int number, int tiles, int panel_rows, int x_bytes, int, int,
+/// The panel whose turn it is, as a product, and its tile of weights. Bytes: of an activation, of a row of weights.
+__device__ inline Product panel_at(const Product& product, int number, int tiles, int panel_rows, int x_bytes, int,
                                    int& tile) {
     const Turn turn = grouped_turn(number, tiles, (product.m + panel_rows - 1) / panel_rows);
     tile = turn.tile;
@@ -117,9 +117,9 @@ __device__ inline Product panel_at(const Product& product, int number, int tiles
     return own;
 }
 __device__ inline RoutedProduct panel_at(const RoutedProduct& product, int turn, int tiles, int, int, int row_bytes,
-                                         int scale_bytes, int& tile) {
+                                         int& tile) {
     tile = turn % tiles;
-    return at_turn(product, turn, tiles, row_bytes, scale_bytes);
+    return at_turn(product, turn, tiles, row_bytes);
 }
 
 __device__ inline bool settled(const Product&) {

@@ -30,11 +30,9 @@ inline std::string text(const nlohmann::json& object, const char* name, const ch
 }
 
 inline Format format_named(const std::string& name) {
-    if (name == "bf16") return Format::bf16;
-    if (name == "fp8" || name == "fp8_e4m3") return Format::fp8;
-    if (name == "int8") return Format::int8;
-    if (name == "int4") return Format::int4;
-    throw Failure{"the CUDA kernels know bf16, fp8, int8 and int4, not " + name};
+    const auto format = bench::weight_format_named(name == "fp8_e4m3" ? "fp8" : name);
+    if (format && *format != Format::fp32 && *format != Format::fp16) return *format;
+    throw Failure{"the CUDA kernels know bf16, fp8, fp8_block, int8, int4, mxfp4 and nvfp4, not " + name};
 }
 
 /// Takes the device of the request.

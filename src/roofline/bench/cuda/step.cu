@@ -47,21 +47,13 @@ class ShapeReader {
     static void read(const json& value, const std::string& place, std::string& member) {
         member = text_of(value, place);
     }
+    static void read(const json& value, const std::string& place, Format& member) {
+        member = format_named(text_of(value, place));
+    }
     static void read(const json& value, const std::string& place, DType& member) {
-        switch (format_named(text_of(value, place))) {
-            case Format::bf16:
-                member = DType::bf16;
-                break;
-            case Format::fp8:
-                member = DType::fp8;
-                break;
-            case Format::int8:
-                member = DType::int8;
-                break;
-            case Format::int4:
-                member = DType::int4;
-                break;
-        }
+        const Format cache = format_named(text_of(value, place));
+        if (cache != Format::bf16 && cache != Format::fp8) throw Failure{"the cache is bf16 or fp8"};
+        member = cache == Format::fp8 ? DType::fp8 : DType::bf16;
     }
     static void read(const json& value, const std::string& place, HeadNorm& member) {
         const std::string text = text_of(value, place);
@@ -99,7 +91,6 @@ StackShape stack_of(const json& request) {
     if (found == request.end()) throw Failure{"the request has no model"};
     StackShape stack;
     each_field(stack, ShapeReader(*found, "model"));
-    if (stack.kv != DType::bf16 && stack.kv != DType::fp8) throw Failure{"the cache is bf16 or fp8"};
     if (stack.kinds.empty()) throw Failure{"model.kinds is empty"};
     if (stack.hidden < 8 || stack.hidden % 8 != 0) {
         throw Failure{"hidden must be a multiple of 8, not " + std::to_string(stack.hidden)};

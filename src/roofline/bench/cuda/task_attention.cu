@@ -81,7 +81,7 @@ roofline_cuda_shape shape_of(const AttentionTask& task) {
     shape.query_heads = task.query_heads;
     shape.kv_heads = task.kv_heads;
     shape.head_dim = task.head_dim;
-    shape.kv_dtype = format_name(task.cache);
+    shape.kv_dtype = bench::name(task.cache).data();  // ends with a zero
     return shape;
 }
 

@@ -1,8 +1,8 @@
 // Products of each head: into the queries before attention over latent entries, and out of its results.
 #include <algorithm>
-#include <cmath>
 
 #include "roofline/bench/cuda/product_heads.cuh"
+#include "roofline/bench/cuda/random_weights.cuh"
 #include "roofline/bench/cuda/reference.hpp"
 #include "roofline/bench/cuda/tasks.cuh"
 
@@ -12,46 +12,25 @@ namespace {
 
 /// One of the two products: weights and scales for each buffer, activations and outputs for all.
 struct Operands {
-    Memory weights;
-    Memory scales;
+    RandomWeights weights;
     Memory x;
     Memory y;
-    std::size_t weight_stride = 0;
-    std::size_t scale_stride = 0;
-    Format format = Format::bf16;
     HeadProduct first;
 
     HeadProduct buffer(int index) const {
         HeadProduct product = first;
-        product.weights = weights.at(static_cast<std::size_t>(index) * weight_stride);
-        product.scales = scales.at(static_cast<std::size_t>(index) * scale_stride);
+        weights.put_into(product, index * first.heads);
         return product;
     }
 };
 
 /// Memory for a product whose sizes are known, random where it is read. Of y there is a row more than is written.
 Operands make(HeadProduct product, Format format, int buffers, std::uint32_t seed, cudaStream_t stream) {
-    const std::size_t rows = product_of({product.heads, product.n});
-    const auto k = static_cast<std::size_t>(product.k);
-    const auto count = static_cast<std::size_t>(buffers);
     Operands made;
-    made.format = format;
-    made.weight_stride = rounded(rows * k * static_cast<std::size_t>(bits(format)) / 8);
-    made.scale_stride = rounded(format == Format::int4 ? rows * k / 128 * 2 : rows * sizeof(float));
-    made.weights = Memory(made.weight_stride * count);
-    made.scales = Memory(made.scale_stride * count);
+    made.weights = RandomWeights(format, product.n, product.k, product.heads * buffers, seed, stream);
     made.x = Memory(product_of({product.m, product.x_row}) * 2);
     made.y = Memory(product_of({product.m + 1, product.y_row}) * 2);
-    const float spread = 1.0f / std::sqrt(static_cast<float>(product.k));
-    const std::size_t values = made.weight_stride * 8 / static_cast<std::size_t>(bits(format)) * count;
-    fill_random(made.weights.at(), values, format, format == Format::fp8 ? 1.0f : spread, seed, stream);
-    if (format == Format::int4) {
-        fill_random(made.scales.at(), made.scale_stride / 2 * count, Format::bf16, spread, seed + 1, stream);
-    } else {
-        fill_random(made.scales.at<float>(), made.scale_stride / 4 * count, 0.5f * spread, 1.5f * spread, seed + 1,
-                    stream);
-    }
-    fill_random(made.x.at(), made.x.bytes() / 2, Format::bf16, 1.0f, seed + 2, stream);
+    fill_random(made.x.at(), made.x.bytes() / 2, Format::bf16, 1.0f, seed + 3, stream);
     product.x = made.x.at();
     product.y = made.y.at();
     made.first = product;
@@ -71,40 +50,22 @@ bool written_where_it_should(const HeadProduct& product, const std::vector<std::
 
 /// How far the outputs of a run on a buffer are from float64, for heads, rows and outputs spread over all of them.
 double error_of(const Operands& operands, int buffer) {
-    const HeadProduct product = operands.buffer(buffer);
-    const auto n = static_cast<std::size_t>(product.n);
+    const HeadProduct& product = operands.first;
     const auto k = static_cast<std::size_t>(product.k);
     const auto y = copied(operands.y.at<std::uint16_t>(), operands.y.bytes() / 2);
     if (!written_where_it_should(product, y)) return 1e30;
     const auto x = copied(operands.x.at(), operands.x.bytes());
-    const std::size_t row_bytes = k * static_cast<std::size_t>(bits(operands.format)) / 8;
     Difference difference;
-    for (const int number : sample(product.heads, 4)) {
-        const auto head = static_cast<std::size_t>(number);
-        const auto weights =
-            copied(static_cast<const std::uint8_t*>(product.weights) + head * n * row_bytes, n * row_bytes);
-        std::vector<double> scales(n, 1.0);
-        if (operands.format == Format::int4) {
-            const std::size_t groups = n * k / 128;
-            const auto raw = copied(static_cast<const std::uint16_t*>(product.scales) + head * groups, groups);
-            scales.assign(groups, 0.0);
-            std::transform(raw.begin(), raw.end(), scales.begin(), decode_bf16);
-        } else if (operands.format != Format::bf16) {
-            const auto raw = copied(static_cast<const float*>(product.scales) + head * n, n);
-            scales.assign(raw.begin(), raw.end());
-        }
-        for (const int row : sample(product.m, 8)) {
-            const std::size_t from = product_of({row, product.x_row}) + product_of({number, product.x_head});
-            const std::size_t to = product_of({row, product.y_row}) + product_of({number, product.y_head});
-            for (const int output : sample(product.n, 48)) {
-                const auto r = static_cast<std::size_t>(output);
+    for (const int head : sample(product.heads, 4)) {
+        for (const int output : sample(product.n, 48)) {
+            const auto weights = operands.weights.row(buffer * product.heads + head, output);
+            for (const int row : sample(product.m, 8)) {
+                const std::size_t from = product_of({row, product.x_row}) + product_of({head, product.x_head});
+                const std::size_t to = product_of({row, product.y_row}) + product_of({head, product.y_head});
                 double sum = 0.0;
-                for (std::size_t i = 0; i < k; ++i) {
-                    const double scale = scales[operands.format == Format::int4 ? (r * k + i) / 128 : r];
-                    sum += decode(x.data(), from + i, Format::bf16) * scale *
-                           decode(weights.data() + r * row_bytes, i, operands.format);
-                }
-                difference.add(decode_bf16(y[to + r]), static_cast<double>(product.factor) * sum);
+                for (std::size_t i = 0; i < k; ++i) sum += decode(x.data(), from + i, Format::bf16) * weights[i];
+                difference.add(decode_bf16(y[to + static_cast<std::size_t>(output)]),
+                               static_cast<double>(product.factor) * sum);
             }
         }
     }
@@ -146,7 +107,7 @@ Outcome run(const Clock& clock, const HeadsTask& task, const std::string& backen
     outcome.bytes += weights;
     outcome.buffers = rotation(static_cast<std::size_t>(weights));
     const Operands first = make(into, task.weights, outcome.buffers, 1, clock.stream());
-    const Operands second = make(out_of, task.weights, outcome.buffers, 4, clock.stream());
+    const Operands second = make(out_of, task.weights, outcome.buffers, 5, clock.stream());
     const Run both = [&](int buffer) {
         launch(first.buffer(buffer), task.weights, true, clock.stream());
         launch(second.buffer(buffer), task.weights, true, clock.stream());

@@ -1,10 +1,10 @@
 // Products, by our kernels and by cuBLASLt.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "roofline/bench/cuda/foreign.cuh"
 #include "roofline/bench/cuda/product.cuh"
+#include "roofline/bench/cuda/random_weights.cuh"
 #include "roofline/bench/cuda/reference.hpp"
 #include "roofline/bench/cuda/tasks.cuh"
 #include "roofline/bench/cuda/ways.cuh"
@@ -13,20 +13,17 @@ namespace roofline::cuda::kernels {
 
 namespace {
 
-/// Weights and scales for each buffer, activations and outputs for all.
+/// Weights for each buffer, activations and outputs for all.
 struct Operands {
-    Memory weights;
-    Memory scales;
+    RandomWeights weights;
     Memory x;
     Memory y;
-    std::size_t weight_stride = 0;
-    std::size_t scale_stride = 0;
+    int experts = 1;
     Product first;
 
     template <class Work>
     Work buffer(Work product, int index) const {
-        product.weights = weights.at(static_cast<std::size_t>(index) * weight_stride);
-        product.scales = scales.at(static_cast<std::size_t>(index) * scale_stride);
+        weights.put_into(product, index * experts);
         return product;
     }
     Product buffer(int index) const { return buffer(first, index); }
@@ -73,32 +70,15 @@ struct Panels {
 };
 
 Operands make(const ProductTask& task, bool unit_scales, int buffers, cudaStream_t stream) {
-    const auto m = static_cast<std::size_t>(task.m);
-    const auto n = static_cast<std::size_t>(task.n);
-    const auto k = static_cast<std::size_t>(task.k);
-    const std::size_t rows = n * static_cast<std::size_t>(task.experts);
-    const auto count = static_cast<std::size_t>(buffers);
     Operands made;
-    made.weight_stride = rounded(rows * k * static_cast<std::size_t>(bits(task.weights)) / 8);
-    const std::size_t groups = rows * k / 128;
-    made.scale_stride = task.weights == Format::int4 ? rounded(groups * 2) : rounded(rows * sizeof(float));
-    made.weights = Memory(made.weight_stride * count);
-    made.scales = Memory(made.scale_stride * count);
-    made.x = Memory(m * k * 2);
-    made.y = Memory(m * n * 2);
-    const float spread = 1.0f / std::sqrt(static_cast<float>(task.k));
-    const float amplitude = task.weights == Format::fp8 ? 1.0f : spread;
-    const std::size_t values = made.weight_stride * 8 / static_cast<std::size_t>(bits(task.weights)) * count;
-    fill_random(made.weights.at(), values, task.weights, amplitude, 1, stream);
-    if (task.weights == Format::int4) {
-        fill_random(made.scales.at(), made.scale_stride / 2 * count, Format::bf16, spread, 2, stream);
-    } else if (unit_scales) {
-        fill_random(made.scales.at<float>(), made.scale_stride / 4 * count, 1.0f, 1.0f, 2, stream);
-    } else {
-        fill_random(made.scales.at<float>(), made.scale_stride / 4 * count, 0.5f * spread, 1.5f * spread, 2, stream);
-    }
-    fill_random(made.x.at(), m * k, task.fp8_activations ? Format::fp8 : Format::bf16, 1.0f, 3, stream);
-    made.first = {made.weights.at(), made.scales.at(), made.x.at(), made.y.at(), task.m, task.n, task.k};
+    made.experts = task.experts;
+    made.weights = RandomWeights(task.weights, task.n, task.k, task.experts * buffers, 1, stream, unit_scales);
+    made.x = Memory(product_of({task.m, task.k}) * 2);
+    made.y = Memory(product_of({task.m, task.n}) * 2);
+    fill_random(made.x.at(), product_of({task.m, task.k}), task.fp8_activations ? Format::fp8 : Format::bf16, 1.0f, 4,
+                stream);
+    made.first = {nullptr, nullptr, made.x.at(), made.y.at(), task.m, task.n, task.k};
+    made.weights.put_into(made.first);
     return made;
 }
 
@@ -108,7 +88,7 @@ roofline_cuda_shape shape_of(const ProductTask& task) {
     shape.m = task.m;
     shape.n = task.n;
     shape.k = task.k;
-    shape.weight_dtype = format_name(task.weights);
+    shape.weight_dtype = bench::name(task.weights).data();  // ends with a zero
     shape.activation_dtype = task.fp8_activations ? "fp8" : "bf16";
     shape.kv_dtype = "bf16";
     return shape;
@@ -134,33 +114,18 @@ double error_of(const ProductTask& task, const Operands& operands, int buffer, c
     for (const std::uint16_t value : y) {
         if ((value & 0x7F80) == 0x7F80) return 1e30;  // not written, or not finite
     }
-    const Product product = operands.buffer(buffer);
-    const std::size_t row_bytes = k * static_cast<std::size_t>(bits(task.weights)) / 8;
     const Format x_format = task.fp8_activations ? Format::fp8 : Format::bf16;
     const std::size_t x_bytes = k * static_cast<std::size_t>(bits(x_format)) / 8;
     Difference difference;
     for (const int activation : sample(task.m, task.experts > 1 ? 16 : 4)) {
-        const std::size_t expert_row = n * static_cast<std::size_t>(expert_of(task, activation));
-        const auto x = copied(
-            static_cast<const std::uint8_t*>(product.x) + static_cast<std::size_t>(activation) * x_bytes, x_bytes);
+        const int matrix = buffer * task.experts + expert_of(task, activation);
+        const auto x = copied(operands.x.at(static_cast<std::size_t>(activation) * x_bytes), x_bytes);
         for (const int row : sample(task.n, 48)) {
-            const auto column = static_cast<std::size_t>(row);
-            const std::size_t r = expert_row + column;
-            const auto weights = copied(static_cast<const std::uint8_t*>(product.weights) + r * row_bytes, row_bytes);
-            std::vector<double> scales(1, 1.0);
-            if (task.weights == Format::int4) {
-                const auto raw = copied(static_cast<const std::uint16_t*>(product.scales) + r * (k / 128), k / 128);
-                scales.clear();
-                for (const std::uint16_t scale : raw) scales.push_back(decode_bf16(scale));
-            } else if (task.weights != Format::bf16) {
-                scales[0] = static_cast<double>(copied(static_cast<const float*>(product.scales) + r, 1)[0]);
-            }
+            const auto weights = operands.weights.row(matrix, row);
             double sum = 0.0;
-            for (std::size_t i = 0; i < k; ++i) {
-                const double scale = scales.size() > 1 ? scales[i / 128] : scales[0];
-                sum += decode(x.data(), i, x_format) * scale * decode(weights.data(), i, task.weights);
-            }
-            difference.add(decode_bf16(y[static_cast<std::size_t>(activation) * n + column]), sum);
+            for (std::size_t i = 0; i < k; ++i) sum += decode(x.data(), i, x_format) * weights[i];
+            const std::size_t place = static_cast<std::size_t>(activation) * n + static_cast<std::size_t>(row);
+            difference.add(decode_bf16(y[place]), sum);
         }
     }
     return difference.relative();
@@ -177,6 +142,7 @@ Outcome run(const Clock& clock, const ProductTask& task, const std::string& back
     outcome.tolerance = task.fp8_activations ? 1e-2 : 4e-3;
     outcome.buffers = rotation(static_cast<std::size_t>(weights));
     const roofline_cuda_kernel* foreign = foreign_named(backend);
+    if (foreign != nullptr && task.weights == Format::nvfp4) throw Failure{"plugins are given no nvfp4 weights"};
     if (task.experts > 1 && backend != "own") throw Failure{backend + " has no products of routed experts"};
     std::vector<ProductWay> made_for;
     if (foreign == nullptr && task.experts == 1) {

@@ -1,5 +1,6 @@
 // Our variants, those for few rows in slices of 64, and the library's algorithms, under one roof.
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "roofline/bench/cuda/cublaslt.cuh"
@@ -35,8 +36,10 @@ std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, in
     slice.k = k;
     int largest = 0;  // panel
     for (const auto& variant : all) largest = std::max(largest, variant.in_panels ? variant.most_rows : 0);
+    std::erase_if(all,
+                  [&](const ProductVariant& variant) { return variant.takes != nullptr && !variant.takes(slice); });
+    const auto possible = all;
     std::erase_if(all, [&](const ProductVariant& variant) {
-        if (variant.takes != nullptr && !variant.takes(slice)) return true;
         if (variant.in_panels) {
             const int turns = needed(n, variant.block_rows) * needed(m, variant.most_rows);
             if (variant.cluster > 1 && turns >= multiprocessors()) return true;  // there is enough for all without
@@ -45,6 +48,9 @@ std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, in
         if (largest > 0 && m > 2 * most_rows) return true;  // slower by a factor, and it takes long to find out
         return variant.most_rows < slice.m;
     });
+    if (all.empty()) {  // rather a panel that is mostly empty than none
+        std::ranges::copy_if(possible, std::back_inserter(all), &ProductVariant::in_panels);
+    }
     int width = most_rows;
     for (const auto& variant : all) {
         if (!variant.in_panels) width = std::min(width, std::max(variant.most_rows, 8));
@@ -82,11 +88,14 @@ std::vector<RoutedVariant> routed_ways(Format weights, RoutedProduct shape, int 
     }
     std::erase_if(all, [&](const RoutedVariant& variant) {
         shape.most_panels = most_panels(shape.m, experts, variant.most_rows);
-        const bool too_wide = variant.in_panels ? 4 * most <= variant.most_rows : variant.most_rows > enough;
-        return too_wide || 4 * variant.most_rows < std::min(mean, largest) ||
-               (variant.takes != nullptr && !variant.takes(shape));
+        return variant.takes != nullptr && !variant.takes(shape);
     });
-    return all;
+    const auto possible = all;
+    std::erase_if(all, [&](const RoutedVariant& variant) {
+        const bool too_wide = variant.in_panels ? 4 * most <= variant.most_rows : variant.most_rows > enough;
+        return too_wide || 4 * variant.most_rows < std::min(mean, largest);
+    });
+    return all.empty() ? possible : all;
 }
 
 std::vector<ProductWay> product_ways(const std::string& backend, Format weights, bool fp8_activations, int m, int n,

@@ -330,12 +330,13 @@ __attribute__((target("avx512f,amx-tile"))) void several_rows_int4(const Product
 
 /// Panels of 16 rows of x: of 64 bytes of them first four of each row, then the next four. Beside int4 first what meets
 /// low halves of a group's bytes and then what meets high halves.
-void pack_for_tiles(const void* x, std::int64_t m, std::int64_t row_bytes, DType weights, void* packed) {
+void pack_for_tiles(const void* x, std::int64_t m, std::int64_t row_bytes, WeightFormat weights, void* packed) {
     const auto* from = static_cast<const char*>(x);
     auto* to = static_cast<char*>(packed);
     for (std::int64_t at = 0; at < row_bytes; at += 4) {
         const std::int64_t in = at % int4_group;
-        const std::int64_t place = weights == DType::int4 ? at - in + in % 64 / 16 * 32 + in / 64 * 16 + in % 16 : at;
+        const std::int64_t place =
+            weights == WeightFormat::int4 ? at - in + in % 64 / 16 * 32 + in / 64 * 16 + in % 16 : at;
         for (std::int64_t row = 0; row < tile_side; ++row, to += 4) {
             if (row < m)
                 std::memcpy(to, from + row * row_bytes + place, 4);
@@ -345,25 +346,25 @@ void pack_for_tiles(const void* x, std::int64_t m, std::int64_t row_bytes, DType
     }
 }
 
-bool reads_panels(DType weights, std::int64_t m, std::int64_t n, std::int64_t k) {
-    if (weights == DType::fp32 || n < rows_at_once) return false;
-    if (weights == DType::int4) return m >= least_rows_int4;
+bool reads_panels(WeightFormat weights, std::int64_t m, std::int64_t n, std::int64_t k) {
+    if (weights == WeightFormat::fp32 || n < rows_at_once) return false;
+    if (weights == WeightFormat::int4) return m >= least_rows_int4;
     return m >= least_rows && k * bits(weights) / 8 % line == 0;
 }
 
 void product_bf16(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    reads_panels(DType::bf16, call.m, call.n, call.k) ? product<Bf16Tiles>(call, first, last)
-                                                      : avx512_products()->bf16(call, first, last);
+    reads_panels(WeightFormat::bf16, call.m, call.n, call.k) ? product<Bf16Tiles>(call, first, last)
+                                                             : avx512_products()->bf16(call, first, last);
 }
 
 void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    reads_panels(DType::int8, call.m, call.n, call.k) ? product<Int8Tiles>(call, first, last)
-                                                      : avx512_products()->int8(call, first, last);
+    reads_panels(WeightFormat::int8, call.m, call.n, call.k) ? product<Int8Tiles>(call, first, last)
+                                                             : avx512_products()->int8(call, first, last);
 }
 
 void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    reads_panels(DType::int4, call.m, call.n, call.k) ? several_rows_int4(call, first, last)
-                                                      : avx512_products()->int4(call, first, last);
+    reads_panels(WeightFormat::int4, call.m, call.n, call.k) ? several_rows_int4(call, first, last)
+                                                             : avx512_products()->int4(call, first, last);
 }
 
 }  // namespace

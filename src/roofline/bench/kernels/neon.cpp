@@ -68,7 +68,7 @@ void vector_fp32(const ProductCall& call, std::int64_t column, std::int64_t firs
 
 /// 16 bytes of each row after another, pairs of rows interleaved by 8 bytes: what instructions that multiply 2 x 8
 /// bytes with 8 bytes x 2 read without shuffling.
-void pack_pairs(const void* x, std::int64_t m, std::int64_t row_bytes, DType, void* packed) {
+void pack_pairs(const void* x, std::int64_t m, std::int64_t row_bytes, WeightFormat, void* packed) {
     const auto* from = static_cast<const char*>(x);
     auto* to = static_cast<char*>(packed);
     for (std::int64_t at = 0; at < row_bytes; at += 16) {
@@ -85,8 +85,8 @@ void pack_pairs(const void* x, std::int64_t m, std::int64_t row_bytes, DType, vo
     }
 }
 
-bool reads_panels(DType type, std::int64_t m, std::int64_t, std::int64_t) {
-    return type != DType::fp32 && m > 1;
+bool reads_panels(WeightFormat type, std::int64_t m, std::int64_t, std::int64_t) {
+    return type != WeightFormat::fp32 && m > 1;
 }
 
 void product_fp32(const ProductCall& call, std::int64_t first, std::int64_t last) {

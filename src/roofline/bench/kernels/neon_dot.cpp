@@ -504,7 +504,7 @@ void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last
 }
 
 /// Four bytes of each of four rows of x after another, and then of the other four: few rows are half of a panel.
-void pack_fours(const void* x, std::int64_t m, std::int64_t row_bytes, DType, void* packed) {
+void pack_fours(const void* x, std::int64_t m, std::int64_t row_bytes, WeightFormat, void* packed) {
     const auto* from = static_cast<const char*>(x);
     auto* to = static_cast<char*>(packed);
     for (std::int64_t half = 0; half < panel_rows; half += 4) {
@@ -519,7 +519,7 @@ void pack_fours(const void* x, std::int64_t m, std::int64_t row_bytes, DType, vo
     }
 }
 
-bool reads_panels(DType, std::int64_t m, std::int64_t, std::int64_t) {
+bool reads_panels(WeightFormat, std::int64_t m, std::int64_t, std::int64_t) {
     return m > 1;
 }
 

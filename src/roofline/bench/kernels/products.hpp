@@ -23,6 +23,7 @@
 
 #include "roofline/bench/numbers.hpp"
 #include "roofline/bench/threads.hpp"
+#include "roofline/bench/weight_format.hpp"
 #include "roofline/core/dtype.hpp"
 
 namespace roofline::bench {
@@ -36,7 +37,7 @@ inline constexpr std::int64_t panel_rows = 8;
 enum class Tiles : std::uint8_t { none, eights, fours };
 
 struct Weights {
-    DType type = DType::bf16;
+    WeightFormat type = WeightFormat::bf16;
     const void* values = nullptr;
     const float* row_scales = nullptr;          // int8
     const Bf16* group_scales = nullptr;         // int4: n x k / 128
@@ -104,8 +105,8 @@ struct Panels {
     std::int64_t rows = panel_rows;
     std::int64_t rows_of_w = 8;  // that meet a panel at once
     /// Of up to `rows` rows of x, of `row_bytes` each; the others are zeros.
-    void (*pack)(const void* x, std::int64_t m, std::int64_t row_bytes, DType weights, void* packed) = nullptr;
-    bool (*read)(DType weights, std::int64_t m, std::int64_t n, std::int64_t k) = nullptr;
+    void (*pack)(const void* x, std::int64_t m, std::int64_t row_bytes, WeightFormat weights, void* packed) = nullptr;
+    bool (*read)(WeightFormat weights, std::int64_t m, std::int64_t n, std::int64_t k) = nullptr;
     bool turn_factors = false;  // of x beside int4
 
     std::int64_t bytes(std::int64_t m, std::int64_t row_bytes) const {
@@ -131,22 +132,24 @@ struct ProductKernels {
     DType x_of_bf16 = DType::bf16;  // the type of x beside weights in bf16
     WholeBytes whole_bytes = WholeBytes::no;
 
-    bool in_tiles(DType type) const { return tiles == Tiles::fours || (tiles == Tiles::eights && type != DType::fp32); }
+    bool in_tiles(WeightFormat type) const {
+        return tiles == Tiles::fours || (tiles == Tiles::eights && type != WeightFormat::fp32);
+    }
     /// The type of x beside weights of some type.
-    DType type_of_x(DType weights) const {
-        if (weights == DType::bf16) return x_of_bf16;
-        return weights == DType::fp32 ? DType::fp32 : DType::int8;
+    DType type_of_x(WeightFormat weights) const {
+        if (weights == WeightFormat::bf16) return x_of_bf16;
+        return weights == WeightFormat::fp32 ? DType::fp32 : DType::int8;
     }
 
-    Function of(DType type) const {
+    Function of(WeightFormat type) const {
         switch (type) {
-            case DType::fp32:
+            case WeightFormat::fp32:
                 return fp32;
-            case DType::bf16:
+            case WeightFormat::bf16:
                 return bf16;
-            case DType::int8:
+            case WeightFormat::int8:
                 return int8;
-            case DType::int4:
+            case WeightFormat::int4:
                 return int4;
             default:
                 return nullptr;
