@@ -11,6 +11,8 @@
  *                "int4"  groups of 128 along k in 64 bytes: byte i of each run of 16 holds weight i in its low half and
  *                        weight i + 16 in its high half; (q - zero) * scale with one bf16 scale a group ([n][k / 128])
  *                        and one 4-bit zero point a group, two to a byte, the low half first
+ *                "mxfp4" groups of 32 along k in 16 bytes, in which e2m1 lie as those of int4 do; times
+ *                        2^(scales[n][k / 32] - 127)  (bytes)
  * Attention (kind "attention"):  out[b][t][h][d] over q[b][t][h][d] (both fp32) and keys, values
  *   [b][kv_head][position][d] in kv_dtype ("bf16" or "fp32"); causal: token t of `tokens` sees the first
  *   context - tokens + t + 1 positions; scores are divided by sqrt(head_dim).
@@ -39,7 +41,7 @@ struct roofline_shape {
 struct roofline_operands {
     const float* x;       /* input of a product; queries of attention */
     const void* weights;  /* or null */
-    const void* scales;   /* int8: float; int4: bf16 */
+    const void* scales;   /* int8: float; int4: bf16; mxfp4: bytes */
     const uint8_t* zeros; /* int4 */
     const void* keys;
     const void* values;

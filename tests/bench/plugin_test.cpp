@@ -30,6 +30,8 @@ TEST(Plugin, TheExampleRunsWhatItSaysAndIsRight) {
     }
     Task other;
     other.kind = TaskKind::product;
+    other.weights = WeightFormat::nvfp4;
+    EXPECT_EQ((*backend)->refuses(other), "plugins on processors are given no nvfp4 weights");
     other.weights = WeightFormat::int8;
     EXPECT_TRUE((*backend)->refuses(other));
     other.kind = TaskKind::norm;

@@ -33,7 +33,7 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
     const auto threads = team();
     for (const ProductKernels* kernels : all_products()) {
         for (const WeightFormat type :
-             {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
+             {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4, WeightFormat::mxfp4}) {
             // One row, a pair, a part of a panel, whole panels and a rest; rows of W that fill no tile (a few, not a
             // lone one: an output may be near zero by itself, and errors are told in parts of the typical one); a
             // depth beyond what is worked on at once; int4 in whole eights of groups, in eights and a rest, and in an
@@ -57,7 +57,7 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                                                                                   {20, 150, 256},
                                                                                   {37, 101, 320},
                                                                                   {4, 4200, 256}}) {
-                if (type == WeightFormat::int4 && k % int4_group != 0) continue;
+                if (k % grain_of(type) != 0) continue;
                 auto operands = make_operands(product(m, n, k, type), 0, *threads);
                 ASSERT_TRUE(operands);
                 Activations activations;

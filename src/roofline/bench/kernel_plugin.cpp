@@ -67,8 +67,9 @@ class PluginKernel final : public Kernel {
             if (!operands.weights.empty()) {
                 const Weights view = operands.weights[copy].view();
                 given.weights = view.values;
-                given.scales =
-                    view.row_scales != nullptr ? static_cast<const void*>(view.row_scales) : view.group_scales;
+                given.scales = view.row_scales;
+                if (view.group_scales != nullptr) given.scales = view.group_scales;
+                if (view.group_powers != nullptr) given.scales = view.group_powers;
                 given.zeros = view.group_zeros;
             }
             if (!operands.keys.empty()) {
@@ -115,8 +116,12 @@ class Plugin final : public Backend {
         if (task.experts > 1) return "no products of several experts";
         if (task.window > 0 || task.sinks) return "plugins know neither sliding windows nor sinks";
         if (!has_even_heads(task)) return "plugins know heads of one width only";
-        if (task.kind == TaskKind::product && task.weights == WeightFormat::int4 && task.k % int4_group != 0)
-            return fmt::format("k = {} is no multiple of {}", task.k, int4_group);
+        if (task.kind == TaskKind::product) {
+            if (portable_products().of(task.weights) == nullptr)
+                return fmt::format("plugins on processors are given no {} weights", bench::name(task.weights));
+            const std::int64_t group = group_of(task.weights);
+            if (group > 0 && task.k % group != 0) return fmt::format("k = {} is no multiple of {}", task.k, group);
+        }
         const roofline_shape shape = shape_of(task, 1);
         const Running running(kernel_.name);
         if (kernel_.can_run(&shape) == 0) return "the plugin does not run this shape";

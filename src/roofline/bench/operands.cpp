@@ -99,6 +99,7 @@ std::int64_t WeightMatrix::bytes(std::int64_t n, std::int64_t k, WeightFormat ty
         const std::int64_t groups = n * (k / int4_group);
         return values + aligned(groups * 2) + aligned((groups + 1) / 2);
     }
+    if (type == WeightFormat::mxfp4) return values + aligned(n * (k / mxfp4_group));
     return values;
 }
 
@@ -136,6 +137,15 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, Weight
         for (std::int64_t row = 0; row < n; ++row)
             scales[row] = magnitude * (1.0F + 0.5F * random_value(seed + 7 + static_cast<std::uint64_t>(row))) / 127.0F;
         matrix.view_.row_scales = scales;
+    } else if (type == WeightFormat::mxfp4) {
+        // e2m1 of random bits is 2.9 by the root of its mean square, where numbers in +-1 are 0.58.
+        const int power = 127 + static_cast<int>(std::lround(std::log2(magnitude / 5.07F)));
+        auto* powers = reinterpret_cast<std::uint8_t*>(values + payload);
+        for (std::int64_t i = 0; i < n * (k / mxfp4_group); ++i) {
+            const auto turn = static_cast<int>(mixed(seed + 11 + static_cast<std::uint64_t>(i)) % 3);
+            powers[i] = static_cast<std::uint8_t>(power - 1 + turn);
+        }
+        matrix.view_.group_powers = powers;
     } else {
         const std::int64_t groups = n * (k / int4_group);
         auto* scales = reinterpret_cast<Bf16*>(values + payload);
@@ -245,6 +255,14 @@ double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
             return from_bf16(static_cast<const Bf16*>(view_.values)[place]);
         case WeightFormat::int8:
             return static_cast<double>(static_cast<const std::int8_t*>(view_.values)[place]) * view_.row_scales[row];
+        case WeightFormat::mxfp4: {
+            constexpr double sizes[8] = {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
+            const auto* bytes = static_cast<const std::uint8_t*>(view_.values);
+            const std::uint8_t both = bytes[row * k_ / 2 + column / 32 * 16 + column % 16];
+            const int encoded = column % 32 < 16 ? both & 15 : both >> 4;
+            const int power = view_.group_powers[row * (k_ / mxfp4_group) + column / mxfp4_group] - 127;
+            return std::ldexp(encoded < 8 ? sizes[encoded] : -sizes[encoded - 8], power);
+        }
         default: {
             const auto* bytes = static_cast<const std::uint8_t*>(view_.values);
             const Int4Tiles lie(k_);
@@ -275,7 +293,7 @@ void Activations::narrow(const float* x, std::span<ProductCall> calls, const Pro
     std::int64_t rows = 0;
     for (const ProductCall& call : calls) rows += call.m;
     const std::int64_t count = rows * k;
-    const std::int64_t run = weights == WeightFormat::int4 ? int4_group : k;
+    const std::int64_t run = group_of(weights) > 0 ? group_of(weights) : k;
     narrow_.resize(size(type == DType::fp32 ? 0 : count * bits(type) / 8));
     if (type == DType::bf16) {
         narrow_to_bf16(x, reinterpret_cast<Bf16*>(narrow_.data()), count, threads);

@@ -101,7 +101,7 @@ std::optional<std::string> unfit_products(const StackShape& shape, const StepWor
     std::optional<std::string> problem;
     const auto look = [&](const ProductShape& product, std::int64_t) {
         if (!product || problem) return;
-        const std::int64_t grain = product.type == WeightFormat::int4 ? int4_group : 16;
+        const std::int64_t grain = grain_of(product.type);
         if (best_products().of(product.type) == nullptr)
             problem = unread_by("processor", product.type);
         else if (product.k % grain != 0)

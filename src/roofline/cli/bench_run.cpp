@@ -425,13 +425,16 @@ Result<Run> run_bench(const BenchOptions& options) {
         layers = *number;
     }
     const std::string cut = layers ? fmt::format(", {:g} layer{},", *layers, *layers > 1.0 ? "s" : "") : "";
+    std::string checkpoint;  // what its weights are
     const auto ask_for = [&](const std::string& type, const std::string& batch) {
         asked.dtype = type;
         asked.batch = batch;
         // On processors our kernels, as llama.cpp's, round x to int8 where it meets weights of fewer bits. A limit that
         // had them multiplied in 16 bits could be beaten.
         const Format* format = find_format(type);
-        asked.activation_dtype = !cuda && format != nullptr && format->weight_only ? "int8" : "";
+        const bool rounded = type.empty() ? checkpoint.contains("mxfp4")
+                                          : format != nullptr && (format->weight_only || format->name == "mxfp4");
+        asked.activation_dtype = !cuda && rounded ? "int8" : "";
     };
     // Everything that was typed is read before anything is run.
     bool fp16_weights = false;
@@ -441,7 +444,8 @@ Result<Run> run_bench(const BenchOptions& options) {
             ask_for(type, batch);
             const auto fine = setup_on(asked, Device{}, layers);
             if (!fine) return std::unexpected(fine.error());
-            fp16_weights |= type.empty() && fine->checkpoint_summary == "fp16";
+            checkpoint = fine->checkpoint_summary;
+            fp16_weights |= type.empty() && checkpoint == "fp16";
             fp16_cache |= asked.kv_dtype.empty() && predict::plan_types(*fine).kv.name == "fp16";
         }
     }

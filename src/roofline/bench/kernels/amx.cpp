@@ -347,7 +347,7 @@ void pack_for_tiles(const void* x, std::int64_t m, std::int64_t row_bytes, Weigh
 }
 
 bool reads_panels(WeightFormat weights, std::int64_t m, std::int64_t n, std::int64_t k) {
-    if (weights == WeightFormat::fp32 || n < rows_at_once) return false;
+    if (weights == WeightFormat::fp32 || weights == WeightFormat::mxfp4 || n < rows_at_once) return false;
     if (weights == WeightFormat::int4) return m >= least_rows_int4;
     return m >= least_rows && k * bits(weights) / 8 % line == 0;
 }
@@ -380,6 +380,7 @@ const ProductKernels* amx_products() {
                                                .bf16 = amx::product_bf16,
                                                .int8 = amx::product_int8,
                                                .int4 = amx::product_int4,
+                                               .mxfp4 = vectors->mxfp4,
                                                .panels = {.rows = amx::tile_side,
                                                           .rows_of_w = amx::rows_at_once,
                                                           .pack = amx::pack_for_tiles,

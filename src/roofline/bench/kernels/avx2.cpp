@@ -4,6 +4,7 @@
 
 #include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/kernels/group_factors.hpp"
+#include "roofline/bench/kernels/mxfp4.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 
@@ -85,8 +86,8 @@ inline __attribute__((always_inline)) void int4_sums(const std::uint8_t* const (
 
 namespace roofline::bench {
 const ProductKernels* avx2_products() {
-    static constexpr ProductKernels kernels = {"AVX2", avx2::product_fp32, avx2::product_bf16, avx2::product_int8,
-                                               avx2::product_int4};
+    static constexpr ProductKernels kernels = {
+        "AVX2", avx2::product_fp32, avx2::product_bf16, avx2::product_int8, avx2::product_int4, avx2_mxfp4};
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &kernels : nullptr;
 }
 const AttentionKernels* avx2_attention() {

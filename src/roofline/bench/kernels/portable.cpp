@@ -4,6 +4,7 @@
 
 #include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/kernels/group_factors.hpp"
+#include "roofline/bench/kernels/mxfp4.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 
@@ -19,8 +20,9 @@ namespace portable {
 }  // namespace portable
 
 const ProductKernels& portable_products() {
-    static constexpr ProductKernels kernels = {"portable", portable::product_fp32, portable::product_bf16,
-                                               portable::product_int8, portable::product_int4};
+    static constexpr ProductKernels kernels = {
+        "portable",    portable::product_fp32, portable::product_bf16, portable::product_int8, portable::product_int4,
+        portable_mxfp4};
     return kernels;
 }
 

@@ -8,6 +8,9 @@
 //   int4        groups of 128 along k, each 64 bytes: byte i of a run of 16 holds weight i in its low and weight i + 16
 //               in its high half; w = (q - zero) * scale, with a bf16 scale and a 4-bit zero point for each group.
 //               x is rounded to int8 with a scale for each group too, as llama.cpp does it
+//   mxfp4       groups of 32 along k, each 16 bytes, in which weights lie as those of int4 do; w = e2m1 * 2^(power -
+//   127)
+//               with a byte for each group. x is rounded as beside int4. In plain rows for all kernels
 // The same bytes in tiles of four rows (the last filled up with zeros), by eights or by fours:
 //   fp32, bf16, int8  [n / 4][16 bytes of a row][2 pairs of rows][first or second 8 bytes][2 rows][8 bytes]
 //                     [n / 4][4 bytes of a row][4 rows][4 bytes]
@@ -29,6 +32,17 @@
 namespace roofline::bench {
 
 inline constexpr std::int64_t int4_group = 128;
+inline constexpr std::int64_t mxfp4_group = 32;
+
+/// Values of a row of x that share a scale beside weights of this format, and that its rows are multiples of.
+inline constexpr std::int64_t group_of(WeightFormat format) {
+    return format == WeightFormat::int4 ? int4_group : format == WeightFormat::mxfp4 ? mxfp4_group : 0;
+}
+/// What k must be a multiple of.
+inline constexpr std::int64_t grain_of(WeightFormat format) {
+    return group_of(format) > 0 ? group_of(format) : 16;
+}
+
 inline constexpr std::int64_t tile_rows = 4;  // of W
 /// Rows of x that are packed together for the kernels that multiply several at once.
 inline constexpr std::int64_t panel_rows = 8;
@@ -39,10 +53,11 @@ enum class Tiles : std::uint8_t { none, eights, fours };
 struct Weights {
     WeightFormat type = WeightFormat::bf16;
     const void* values = nullptr;
-    const float* row_scales = nullptr;          // int8
-    const Bf16* group_scales = nullptr;         // int4: n x k / 128
-    const std::uint8_t* group_zeros = nullptr;  // int4: two to a byte, the low half first
-    const std::int16_t* group_sums = nullptr;   // int4 by fours
+    const float* row_scales = nullptr;           // int8
+    const Bf16* group_scales = nullptr;          // int4: n x k / 128
+    const std::uint8_t* group_zeros = nullptr;   // int4: two to a byte, the low half first
+    const std::int16_t* group_sums = nullptr;    // int4 by fours
+    const std::uint8_t* group_powers = nullptr;  // mxfp4: n x k / 32
     Tiles tiles = Tiles::none;
 
     bool in_tiles() const { return tiles != Tiles::none; }
@@ -92,7 +107,7 @@ struct ProductCall {
     Weights weights;
     const void* x = nullptr;          // rows of k, of the type that the kernels take beside that of the weights
     const void* packed = nullptr;     // the same in panels, where they are read
-    const float* x_scales = nullptr;  // int8: one a row; int4: one a group
+    const float* x_scales = nullptr;  // int8: one a row; int4, mxfp4: one a group
     const float* x_sums = nullptr;    // int4: sum of the values of each group, in units of its scale
     // int4, where panels ask for it: scales, and sums times them, by groups: [k / 128][m in whole panels]
     const float* turned_scales = nullptr;
@@ -126,6 +141,7 @@ struct ProductKernels {
     Function bf16;
     Function int8;
     Function int4;
+    Function mxfp4;
     Panels panels = {};
     Tiles tiles = Tiles::none;  // how weights lie; in fp32 only by fours
     std::int64_t abreast = 0;   // rows, or tiles, that few rows of x read side by side in odd parts; 0: in any parts
@@ -133,6 +149,7 @@ struct ProductKernels {
     WholeBytes whole_bytes = WholeBytes::no;
 
     bool in_tiles(WeightFormat type) const {
+        if (type == WeightFormat::mxfp4) return false;
         return tiles == Tiles::fours || (tiles == Tiles::eights && type != WeightFormat::fp32);
     }
     /// The type of x beside weights of some type.
@@ -151,6 +168,8 @@ struct ProductKernels {
                 return int8;
             case WeightFormat::int4:
                 return int4;
+            case WeightFormat::mxfp4:
+                return mxfp4;
             default:
                 return nullptr;
         }
