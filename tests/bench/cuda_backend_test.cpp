@@ -133,6 +133,9 @@ TEST(CudaTasks, RoutedExpertsAreToldFromOneProductOfAllRows) {
     experts.experts = 8;
     EXPECT_EQ(task_json(experts)["m"], 16);
     EXPECT_EQ(task_json(experts)["experts"], 8);
+    EXPECT_EQ(task_json(experts)["settled"], false);
+    experts.settled = true;
+    EXPECT_EQ(task_json(experts)["settled"], true);
 }
 
 TEST(CudaTasks, WindowsAndSinksAreToldWhereThereAreAny) {

@@ -102,6 +102,7 @@ TEST(Tasks, RoutedExpertsAreThoseThatAStepTouches) {
     ASSERT_NE(gate_up, nullptr);
     EXPECT_EQ(gate_up->m, 8);
     EXPECT_EQ(gate_up->experts, 8);
+    EXPECT_FALSE(gate_up->settled) << "the router's scores go before it";
     EXPECT_EQ(gate_up->n, 2 * 768);
     EXPECT_EQ(gate_up->k, 2048);
     EXPECT_DOUBLE_EQ(gate_up->rotated, 8 * 1536.0 * 2048 * 2);
@@ -111,6 +112,7 @@ TEST(Tasks, RoutedExpertsAreThoseThatAStepTouches) {
     ASSERT_NE(down, nullptr);
     EXPECT_EQ(down->m, 64);
     EXPECT_EQ(down->experts, 52);
+    EXPECT_TRUE(down->settled);
     EXPECT_EQ(describe(*down), "64 x 2048 x 768 bf16, 52 experts");
     EXPECT_EQ(first_row(*down, 0), 0);
     EXPECT_EQ(first_row(*down, 52), 64);

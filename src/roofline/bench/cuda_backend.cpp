@@ -49,8 +49,7 @@ Json task_json(const Task& task) {
         json["activation_dtype"] = roofline::name(task.activations);
         if (task.experts > 1) {
             json["experts"] = task.experts;
-            // Of two products of the same experts the second knows them before the first has ended.
-            json["settled"] = task.name.ends_with(".down");
+            json["settled"] = task.settled;
         }
     } else if (task.kind == TaskKind::attention) {
         json["stage"] = task.prefill ? "prefill" : "decode";

@@ -83,6 +83,7 @@ Planned plan_product(const Operator& op, const Record& record, double weight_byt
     if (routed) {
         // As many as are touched on the mean, in whole ones: what they read counts, not what the mean would.
         task.experts = std::clamp<std::int64_t>(whole(weight_bytes / bytes_of_one(op)), 1, task.m);
+        task.settled = op.role == model::Role::expert_down;
         const double more = static_cast<double>(task.experts) * bytes_of_one(op) - weight_bytes;
         task.bytes += more;
         task.rotated += more;
@@ -200,11 +201,12 @@ bool takes_off_the_mean(const Operator& norm) {
 bool same_work(const Task& a, const Task& b) {
     const bool touches_cache = a.kind == TaskKind::attention || a.kind == TaskKind::kv_write;
     return a.kind == b.kind && a.prefill == b.prefill && a.m == b.m && a.n == b.n && a.k == b.k &&
-           a.experts == b.experts && a.weights == b.weights && a.activations == b.activations && a.batch == b.batch &&
-           a.tokens == b.tokens && a.context == b.context && a.window == b.window && a.query_heads == b.query_heads &&
-           a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && a.value_dim == b.value_dim && a.latent == b.latent &&
-           a.sinks == b.sinks && a.run == b.run && a.taps == b.taps && (!touches_cache || a.kv == b.kv) &&
-           a.rows == b.rows && a.width == b.width && a.chosen == b.chosen;
+           a.experts == b.experts && a.settled == b.settled && a.weights == b.weights &&
+           a.activations == b.activations && a.batch == b.batch && a.tokens == b.tokens && a.context == b.context &&
+           a.window == b.window && a.query_heads == b.query_heads && a.kv_heads == b.kv_heads &&
+           a.head_dim == b.head_dim && a.value_dim == b.value_dim && a.latent == b.latent && a.sinks == b.sinks &&
+           a.run == b.run && a.taps == b.taps && (!touches_cache || a.kv == b.kv) && a.rows == b.rows &&
+           a.width == b.width && a.chosen == b.chosen;
 }
 
 std::string describe(const Task& task) {

@@ -48,6 +48,7 @@ struct Task {
     std::int64_t n = 0;
     std::int64_t k = 0;
     std::int64_t experts = 1;  // more: each has weights of its own and a share of the rows
+    bool settled = false;      // who they are is known before the kernel that goes before has ended
     WeightFormat weights = WeightFormat::bf16;
     DType activations = DType::bf16;  // what the weights are multiplied with
 
