@@ -48,8 +48,7 @@ class Decoded {
           bias_(vector_of(matrix.bias)) {
         weights_.reserve(n_ * k_);
         for (int one = 0; one < matrix.weights.matrices(); ++one) {
-            for (int row = 0; row < matrix.n; ++row)
-                std::ranges::copy(matrix.weights.row(one, row), std::back_inserter(weights_));
+            std::ranges::copy(matrix.weights.rows(one, 0, matrix.n), std::back_inserter(weights_));
         }
     }
 

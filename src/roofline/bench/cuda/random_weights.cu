@@ -61,19 +61,30 @@ RandomWeights::RandomWeights(Format format, int n, int k, int matrices, std::uin
     }
 }
 
-std::vector<double> RandomWeights::row(int matrix, int row) const {
-    const std::size_t row_bytes = index(k_) * index(bits(format_)) / 8;
-    const auto raw = copied(weights_.at(index(matrix) * weight_stride_ + index(row) * row_bytes), row_bytes);
+std::vector<double> RandomWeights::rows(int matrix, int first, int count) const {
+    if (count == 0) return {};
+    const std::size_t k = index(k_);
+    const std::size_t row_bytes = k * index(bits(format_)) / 8;
+    const auto raw =
+        copied(weights_.at(index(matrix) * weight_stride_ + index(first) * row_bytes), index(count) * row_bytes);
     const ScaleShape shape = scale_shape(format_);
-    const std::size_t scale_row = scales_of_row(format_, index(k_)) * index(shape.bytes);
+    const std::size_t scale_row = scales_of_row(format_, k) * index(shape.bytes);
+    const int first_scales = first / shape.rows;  // the row of them
     std::vector<std::uint8_t> scales;
     if (shape.bytes > 0) {
-        scales = copied(scales_.at(index(matrix) * scale_stride_ + index(row / shape.rows) * scale_row), scale_row);
+        const int end = (first + count - 1) / shape.rows + 1;
+        scales = copied(scales_.at(index(matrix) * scale_stride_ + index(first_scales) * scale_row),
+                        index(end - first_scales) * scale_row);
     }
     const double whole = whole_.bytes() > 0 ? static_cast<double>(copied(whole_.at<float>() + matrix, 1)[0]) : 1.0;
-    std::vector<double> numbers(index(k_));
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        numbers[i] = whole * decode_scale(scales.data(), i, format_) * decode(raw.data(), i, format_);
+    std::vector<double> numbers;
+    numbers.reserve(index(count) * k);
+    for (int row = first; row < first + count; ++row) {
+        const std::uint8_t* values = raw.data() + index(row - first) * row_bytes;
+        const std::uint8_t* of_row = scales.data() + index(row / shape.rows - first_scales) * scale_row;
+        for (std::size_t i = 0; i < k; ++i) {
+            numbers.push_back(whole * decode_scale(of_row, i, format_) * decode(values, i, format_));
+        }
     }
     return numbers;
 }

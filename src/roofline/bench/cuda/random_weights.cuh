@@ -34,8 +34,8 @@ class RandomWeights {
         if constexpr (requires { product.scale_stride; }) product.scale_stride = scale_stride_;
     }
 
-    /// A row of a matrix, on the host.
-    std::vector<double> row(int matrix, int row) const;
+    /// Rows of a matrix, on the host, one after another.
+    std::vector<double> rows(int matrix, int first, int count) const;
 
   private:
     static std::size_t index(int number) { return static_cast<std::size_t>(number); }

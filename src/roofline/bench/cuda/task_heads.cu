@@ -58,7 +58,7 @@ double error_of(const Operands& operands, int buffer) {
     Difference difference;
     for (const int head : sample(product.heads, 4)) {
         for (const int output : sample(product.n, 48)) {
-            const auto weights = operands.weights.row(buffer * product.heads + head, output);
+            const auto weights = operands.weights.rows(buffer * product.heads + head, output, 1);
             for (const int row : sample(product.m, 8)) {
                 const std::size_t from = product_of({row, product.x_row}) + product_of({head, product.x_head});
                 const std::size_t to = product_of({row, product.y_row}) + product_of({head, product.y_head});

@@ -121,7 +121,7 @@ double error_of(const ProductTask& task, const Operands& operands, int buffer, c
         const int matrix = buffer * task.experts + expert_of(task, activation);
         const auto x = copied(operands.x.at(static_cast<std::size_t>(activation) * x_bytes), x_bytes);
         for (const int row : sample(task.n, 48)) {
-            const auto weights = operands.weights.row(matrix, row);
+            const auto weights = operands.weights.rows(matrix, row, 1);
             double sum = 0.0;
             for (std::size_t i = 0; i < k; ++i) sum += decode(x.data(), i, x_format) * weights[i];
             const std::size_t place = static_cast<std::size_t>(activation) * n + static_cast<std::size_t>(row);
