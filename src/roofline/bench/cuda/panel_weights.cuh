@@ -27,8 +27,8 @@ __device__ inline std::uint32_t shared_byte(std::uint32_t from) {
 
 #endif
 
-/// Scales of the values of a stage, for two rows of weights.
-/// In one group or block: each as a pair of bf16.
+/// Scales of the values of a stage, for two rows of weights, where each row has one: as a pair of bf16. (Not read of
+/// weights whose scales are those of whole rows, or that have none.)
 struct OnePair {
     std::uint32_t pairs[2] = {};
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -42,6 +42,7 @@ struct PanelBf16 {
     static constexpr int x_bytes = 2;  // of an activation
     static constexpr bool scaled = false;
     static constexpr bool grouped = false;
+    using Scales = OnePair;
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     template <int Sums>
     __device__ static void multiply(float (&sums)[Sums], std::uint64_t a, std::uint64_t b, bool more) {
@@ -57,6 +58,7 @@ struct PanelFp8Both {
     static constexpr int x_bytes = 1;
     static constexpr bool scaled = true;
     static constexpr bool grouped = false;
+    using Scales = OnePair;
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     template <int Sums>
     __device__ static void multiply(float (&sums)[Sums], std::uint64_t a, std::uint64_t b, bool more) {

@@ -1,5 +1,6 @@
 // Choosing and launching the kernels of product.cuh.
 #include <algorithm>
+#include <string>
 
 #include "roofline/bench/cuda/launch.cuh"
 #include "roofline/bench/cuda/product.cuh"
@@ -8,45 +9,30 @@ namespace roofline::cuda::kernels {
 
 namespace {
 
-const std::vector<ProductVariant>& all_variants(Format weights, bool fp8_activations) {
-    switch (weights) {
-        case Format::bf16:
-            return bf16_products();
-        case Format::int8:
-            return int8_products();
-        case Format::int4:
-            return int4_products();
-        case Format::fp8:
-            return fp8_activations ? fp8_both_products() : fp8_products();
-        case Format::fp8_block:
-            return fp8_block_products();
-        case Format::mxfp4:
-            return mxfp4_products();
-        case Format::nvfp4:
-            return nvfp4_products();
-        default:
-            throw Failure{"no product of ours reads these weights"};
-    }
-}
+/// The tables of a format: of plain products, and of those of routed experts.
+struct Tables {
+    const std::vector<ProductVariant>& (*products)();
+    const std::vector<RoutedVariant>& (*routed)();
+};
 
-const std::vector<RoutedVariant>& all_routed(Format weights) {
+Tables tables_of(Format weights) {
     switch (weights) {
         case Format::bf16:
-            return bf16_routed();
+            return {bf16_products, bf16_routed};
         case Format::int8:
-            return int8_routed();
+            return {int8_products, int8_routed};
         case Format::int4:
-            return int4_routed();
+            return {int4_products, int4_routed};
         case Format::fp8:
-            return fp8_routed();
+            return {fp8_products, fp8_routed};
         case Format::fp8_block:
-            return fp8_block_routed();
+            return {fp8_block_products, fp8_block_routed};
         case Format::mxfp4:
-            return mxfp4_routed();
+            return {mxfp4_products, mxfp4_routed};
         case Format::nvfp4:
-            return nvfp4_routed();
+            return {nvfp4_products, nvfp4_routed};
         default:
-            throw Failure{"no product of ours reads these experts' weights"};
+            throw Failure{"no product of ours reads " + std::string(bench::name(weights)) + " weights"};
     }
 }
 
@@ -88,11 +74,11 @@ void launch_tiles(const Variant<Work>& variant, const Work& work, int panels, bo
 }  // namespace
 
 std::vector<ProductVariant> product_variants(Format weights, bool fp8_activations) {
-    return usable(all_variants(weights, fp8_activations));
+    return usable(fp8_activations ? fp8_both_products() : tables_of(weights).products());
 }
 
 std::vector<RoutedVariant> routed_variants(Format weights) {
-    return usable(all_routed(weights));
+    return usable(tables_of(weights).routed());
 }
 
 void launch(const ProductVariant& variant, const Product& product, bool overlap, cudaStream_t stream) {

@@ -57,17 +57,6 @@ struct PanelShape {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/// What is read of scales for a stage; nothing of weights that lie as they are multiplied.
-template <class Weights>
-struct ScalesOf {
-    using type = OnePair;
-};
-template <class Weights>
-    requires requires { typename Weights::Scales; }
-struct ScalesOf<Weights> {
-    using type = typename Weights::Scales;
-};
-
 /// What a block has to do with the tiles of its cluster: a share of the inner dimension, in stages.
 struct Share {
     int blocks;  // of the cluster
@@ -248,7 +237,7 @@ class PanelProduct {
         int rows_[Shape::rows / 16];
     };
 
-    using StageScales = typename ScalesOf<Weights>::type;
+    using StageScales = typename Weights::Scales;
 
     /// Multiplies with 32 bytes of each row of activations.
     template <class Operand>
