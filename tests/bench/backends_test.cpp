@@ -60,14 +60,15 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
     tasks.back().kv_heads = 1;
     tasks.back().value_dim = 32;
     tasks.back().latent = true;
-    // States of heads that share keys, and that do not; a convolution of one token and of several, of fewer than its
-    // taps; norms of a row and of each head, with a gate.
+    // States of heads that share keys, and that do not, by one token and by several; a convolution of one token and of
+    // several, of fewer than its taps; norms of a row and of each head, with a gate.
     for (const TaskKind kind : {TaskKind::state_space, TaskKind::delta_rule}) {
         for (const std::int64_t groups : {2, 6}) {
-            Task task = attention(3, 1, 1, DType::fp32);
+            const std::int64_t tokens = groups == 2 ? 1 : 5;
+            Task task = attention(3, tokens, tokens, DType::fp32);
             task.name = std::string(name(kind));
             task.kind = kind;
-            task.rows = 3;
+            task.rows = 3 * tokens;
             task.kv_heads = groups;
             task.head_dim = 40;
             task.value_dim = groups == 2 ? 24 : 72;

@@ -253,6 +253,12 @@ TEST(Tasks, OfLayersWithAStateUpdateIt) {
     EXPECT_EQ(find(decode, "layers.attention.core_recurrent")->kind, TaskKind::state_space);
     EXPECT_EQ(describe(*find(decode, "layers.attention.convolution")), "4 x 5376, 4 taps");
     EXPECT_EQ(find(decode, "layers.attention.gated_norm")->run, 5120);
+    const auto prompt = plan_tasks(mamba, predict::predict(mamba).stages[0]);
+    const Task* chunked = find(prompt, "layers.attention.core_chunked");
+    ASSERT_NE(chunked, nullptr);
+    EXPECT_EQ(chunked->kind, TaskKind::state_space);
+    EXPECT_EQ(chunked->rows, 4 * chunked->tokens);
+    EXPECT_EQ(describe(*chunked), "4 x 80 states of 128 x 64, " + std::to_string(chunked->tokens) + " tokens");
     // Qwen3-Next: 32 states of 128 x 128, 16 heads of keys; norms of each head.
     const auto qwen = scenario("qwen3-next-80b-a3b");
     const auto linear = plan_tasks(qwen, predict::predict(qwen).stages[1]);

@@ -387,7 +387,7 @@ HeadWidths head_widths(const Task& task) {
 }
 
 StateShape state_shape(const Task& task) {
-    return {task.batch, task.query_heads, task.kv_heads, task.head_dim, task.value_dim};
+    return {task.batch, task.query_heads, task.kv_heads, task.head_dim, task.value_dim, task.tokens};
 }
 
 namespace {
@@ -414,9 +414,9 @@ Numbers numbers_of(const Task& task) {
         case TaskKind::kv_write:
             return {heads, heads};
         case TaskKind::state_space:
-            return {task.batch * state_space_width(state_shape(task)), values};
+            return {task.rows * state_space_width(state_shape(task)), values};
         case TaskKind::delta_rule:
-            return {task.batch * delta_width(state_shape(task)), values};
+            return {task.rows * delta_width(state_shape(task)), values};
         case TaskKind::activation:
         case TaskKind::output_gate:
         case TaskKind::add_two:

@@ -27,27 +27,32 @@ std::vector<std::int64_t> spread(std::int64_t count, std::int64_t most) {
     return places;
 }
 
-/// What comes out of a state, value i of a head, as state_space.hpp has it.
-double after_space(const Operands& operands, std::int64_t sequence, std::int64_t head, std::int64_t i) {
+/// What comes out of a state, value i of a head, token by token, as state_space.hpp has it.
+std::vector<double> after_space(const Operands& operands, std::int64_t sequence, std::int64_t head, std::int64_t i) {
     const StateShape shape = state_shape(operands.task);
-    const float* row = operands.x.data() + sequence * state_space_width(shape);
     const std::int64_t group = head * shape.groups / shape.heads;
-    const double value = row[head * shape.value_dim + i];
-    const double step = std::log1p(std::exp(double{row[shape.values() + 2 * shape.keys() + head]}));
-    const double decay = std::exp(-step * double{operands.gain[size(head)]});
-    const float* state =
+    const float* kept =
         operands.keys[0].as<float>() + ((sequence * shape.heads + head) * shape.value_dim + i) * shape.key_dim;
-    double y = double{operands.bias[size(head)]} * value;
-    for (std::int64_t k = 0; k < shape.key_dim; ++k) {
-        const double key = row[shape.values() + group * shape.key_dim + k];
-        const double query = row[shape.values() + shape.keys() + group * shape.key_dim + k];
-        y += (decay * double{state[k]} + step * value * key) * query;
+    std::vector<double> state(kept, kept + shape.key_dim);
+    std::vector<double> results;
+    for (std::int64_t token = 0; token < shape.tokens; ++token) {
+        const float* row = operands.x.data() + (sequence * shape.tokens + token) * state_space_width(shape);
+        const double value = row[head * shape.value_dim + i];
+        const double step = std::log1p(std::exp(double{row[shape.values() + 2 * shape.keys() + head]}));
+        const double decay = std::exp(-step * double{operands.gain[size(head)]});
+        double y = double{operands.bias[size(head)]} * value;
+        for (std::int64_t k = 0; k < shape.key_dim; ++k) {
+            const double key = row[shape.values() + group * shape.key_dim + k];
+            const double query = row[shape.values() + shape.keys() + group * shape.key_dim + k];
+            state[size(k)] = decay * state[size(k)] + step * value * key;
+            y += state[size(k)] * query;
+        }
+        results.push_back(y);
     }
-    return y;
+    return results;
 }
-double after_delta(const Operands& operands, std::int64_t sequence, std::int64_t head, std::int64_t i) {
+std::vector<double> after_delta(const Operands& operands, std::int64_t sequence, std::int64_t head, std::int64_t i) {
     const StateShape shape = state_shape(operands.task);
-    const float* row = operands.x.data() + sequence * delta_width(shape);
     const std::int64_t group = head * shape.groups / shape.heads;
     const auto unit = [&](const float* from) {
         std::vector<double> numbers(from, from + shape.key_dim);
@@ -55,19 +60,23 @@ double after_delta(const Operands& operands, std::int64_t sequence, std::int64_t
         for (double& number : numbers) number /= std::sqrt(square + 1e-6);
         return numbers;
     };
-    const std::vector<double> query = unit(row + group * shape.key_dim);
-    const std::vector<double> key = unit(row + shape.keys() + group * shape.key_dim);
-    const float* steps = row + 2 * shape.keys() + shape.values();
-    const double decay = std::exp(-std::log1p(std::exp(double{steps[head]})) * double{operands.gain[size(head)]});
-    const double share = 1.0 / (1.0 + std::exp(-double{steps[shape.heads + head]}));
-    const float* state = operands.keys[0].as<float>() + (sequence * shape.heads + head) * shape.state() + i;
-    double seen = 0.0;
-    for (std::int64_t k = 0; k < shape.key_dim; ++k) seen += key[size(k)] * decay * double{state[k * shape.value_dim]};
-    const double difference = share * (double{row[2 * shape.keys() + head * shape.value_dim + i]} - seen);
-    double y = 0.0;
-    for (std::int64_t k = 0; k < shape.key_dim; ++k)
-        y += query[size(k)] * (decay * double{state[k * shape.value_dim]} + key[size(k)] * difference);
-    return y;
+    const float* kept =
+        operands.keys[0].as<float>() + ((sequence * shape.heads + head) * shape.value_dim + i) * shape.key_dim;
+    std::vector<double> state(kept, kept + shape.key_dim);
+    std::vector<double> results;
+    for (std::int64_t token = 0; token < shape.tokens; ++token) {
+        const float* row = operands.x.data() + (sequence * shape.tokens + token) * delta_width(shape);
+        const std::vector<double> query = unit(row + group * shape.key_dim);
+        const std::vector<double> key = unit(row + shape.keys() + group * shape.key_dim);
+        const float* steps = row + 2 * shape.keys() + shape.values();
+        const double decay = std::exp(-std::log1p(std::exp(double{steps[head]})) * double{operands.gain[size(head)]});
+        const double share = 1.0 / (1.0 + std::exp(-double{steps[shape.heads + head]}));
+        const double seen = decay * std::inner_product(key.begin(), key.end(), state.begin(), 0.0);
+        const double difference = share * (double{row[2 * shape.keys() + head * shape.value_dim + i]} - seen);
+        for (std::size_t k = 0; k < state.size(); ++k) state[k] = decay * state[k] + key[k] * difference;
+        results.push_back(std::inner_product(query.begin(), query.end(), state.begin(), 0.0));
+    }
+    return results;
 }
 
 }  // namespace
@@ -213,9 +222,14 @@ std::vector<Sample> reference(const Operands& operands) {
             for (const std::int64_t sequence : spread(task.batch, 3)) {
                 for (const std::int64_t head : spread(task.query_heads, 3)) {
                     for (const std::int64_t i : spread(task.value_dim, 16)) {
-                        const double y = task.kind == TaskKind::state_space ? after_space(operands, sequence, head, i)
-                                                                            : after_delta(operands, sequence, head, i);
-                        samples.push_back({(sequence * task.query_heads + head) * task.value_dim + i, y});
+                        const auto found = task.kind == TaskKind::state_space
+                                               ? after_space(operands, sequence, head, i)
+                                               : after_delta(operands, sequence, head, i);
+                        for (const std::int64_t token : spread(task.tokens, 5)) {
+                            const std::int64_t row = sequence * task.tokens + token;
+                            samples.push_back(
+                                {(row * task.query_heads + head) * task.value_dim + i, found[size(token)]});
+                        }
                     }
                 }
             }

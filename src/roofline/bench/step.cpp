@@ -234,7 +234,6 @@ Result<std::unique_ptr<CpuModel>> CpuModel::make(const StackShape& shape, const 
         return fail(fmt::format("no processor kernel keeps a KV cache in {}", roofline::name(shape.kv)));
     for (const LayerShape& layer : shape.kinds) {
         const AttentionShape& attention = layer.attention;
-        if (layer.state.heads > 0 && largest.tokens > 1) return fail("no kernel for prompts of layers with a state");
         for (const std::int64_t width : {attention.head_dim, attention.value_dim, attention.entry(), attention.rank}) {
             if (width % 32 != 0) return fail(fmt::format("heads of {} are no multiple of 32", width));
         }

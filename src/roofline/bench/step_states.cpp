@@ -5,11 +5,11 @@
 
 namespace roofline::bench {
 
-/// One token of every sequence (state_space.hpp).
+/// Tokens of every sequence, one after the other (state_space.hpp).
 void mix_by_states(StepRun& run, const StateMixerShape& shape, const LayerWeights& layer, const float* x, float* y) {
     const std::int64_t values = shape.values();
     const std::int64_t channels = shape.channels();
-    const StateShape states{run.work.batch, shape.heads, shape.groups, shape.key_dim, shape.value_dim};
+    const StateShape states{run.work.batch, shape.heads, shape.groups, shape.key_dim, shape.value_dim, run.work.tokens};
     float* wide = room(run.rooms.wide, run.rows * shape.in.n);
     float* unmixed = room(run.rooms.low, run.rows * channels);
     float* convolved = room(run.rooms.by_head, run.rows * channels);

@@ -233,8 +233,8 @@ std::string describe(const Task& task) {
             return fmt::format("{} x {}, {} taps", task.rows, task.width, task.taps);
         case TaskKind::state_space:
         case TaskKind::delta_rule:
-            return fmt::format("{} x {} states of {} x {}", task.batch, task.query_heads, task.head_dim,
-                               task.value_dim);
+            return fmt::format("{} x {} states of {} x {}{}", task.batch, task.query_heads, task.head_dim,
+                               task.value_dim, task.tokens > 1 ? fmt::format(", {} tokens", task.tokens) : "");
         case TaskKind::choice:
             return fmt::format("{} x {} of {}", task.rows, task.chosen, task.width);
         case TaskKind::expert_sum:
@@ -313,22 +313,23 @@ Planned plan_norm(const Operator& op, const Operator* core, Task task) {
     return {task, ""};
 }
 
-/// A state that every sequence has, and one new token for each; the convolution before it knows what goes in.
-Planned plan_scan(const Operator& op, const Operator* convolution, Task task) {
-    if (last_part(op.name) == "core_chunked") return refuse("no kernel for prompts of layers with a state");
+/// A state that every sequence has, and the tokens that go into it; the convolution before it knows what goes in.
+/// `recurrent`: the same of one token after the other, which tells what kind of state it is. Prompts are counted in
+/// chunks; what comes out is the same.
+Planned plan_scan(const Operator& op, const Operator* recurrent, const Operator* convolution, Task task) {
     const auto& extent = op.extent;
     const double elements = extent.heads * extent.key_dim * extent.value_dim;
-    const double tokens = static_cast<double>(task.rows);
     const double values = extent.heads * extent.value_dim;
-    if (convolution == nullptr || task.tokens != 1) return refuse("no kernel for this kind of state");
+    if (convolution == nullptr || recurrent == nullptr) return refuse("no kernel for this kind of state");
     task.query_heads = whole(extent.heads);
     task.head_dim = whole(extent.key_dim);
     task.value_dim = whole(extent.value_dim);
     task.kv_heads = whole((convolution->extent.written - values) / 2.0 / extent.key_dim);
     task.width = whole(values);
-    if (task.flops == tokens * (5.0 * elements + 2.0 * values)) {
+    const double of_a_token = recurrent->flops.terms[0].factor;
+    if (recurrent->flops.size == 1 && of_a_token == 5.0 * elements + 2.0 * values) {
         task.kind = TaskKind::state_space;
-    } else if (task.flops == tokens * 7.0 * elements) {
+    } else if (recurrent->flops.size == 1 && of_a_token == 7.0 * elements) {
         task.kind = TaskKind::delta_rule;
     } else {
         return refuse("no kernel for this kind of state");
@@ -454,7 +455,8 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
         } else if (record.kind == Kind::attention) {
             planned.push_back(plan_attention(op, stage, task));
         } else if (record.kind == Kind::scan) {
-            planned.push_back(plan_scan(op, beside(lowered, op, "convolution"), task));
+            planned.push_back(
+                plan_scan(op, beside(lowered, op, "core_recurrent"), beside(lowered, op, "convolution"), task));
         } else if (record.kind == Kind::norm) {
             planned.push_back(plan_norm(op, core, task));
         } else if (record.kind == Kind::gather) {  // of tokens, or of positions

@@ -22,7 +22,7 @@ enum class TaskKind {
     layer_norm,   // by mean and deviation, with a bias
     gated_norm,   // by the root mean square, and a gate
     convolution,  // over the last tokens
-    state_space,  // a state and one token: Mamba-2
+    state_space,  // a state, and tokens that go into it: Mamba-2
     delta_rule,   // the same, of a gated delta net
     add,
     add_two,           // of attention and FFN, where they read the same input

@@ -20,13 +20,14 @@ struct ConvolutionShape {
 void convolve(const float* x, const float* weights, const float* bias, float* past, float* y,
               const ConvolutionShape& shape, Threads& threads);
 
-/// States of [sequence][head]: one token for each sequence.
+/// States of [sequence][head], and tokens that go into them one after the other; rows are [sequence][token].
 struct StateShape {
     std::int64_t batch = 0;
     std::int64_t heads = 0;
     std::int64_t groups = 0;     // of heads that share keys and queries
     std::int64_t key_dim = 0;    // what a state is read by
     std::int64_t value_dim = 0;  // what comes out of it
+    std::int64_t tokens = 1;     // of each sequence
 
     std::int64_t keys() const { return groups * key_dim; }
     std::int64_t values() const { return heads * value_dim; }
@@ -42,8 +43,8 @@ void state_space_step(const float* x, const float* rates, const float* skips, fl
                       const StateShape& shape, Threads& threads);
 
 /// A gated delta net. A row of x is [queries][keys][values][a step and a share for each head]. Queries and keys are
-/// brought to length 1; a state S of [key][value] decays to D = e^(-s rate) S, takes over a share 1 / (1 + e^-share) of
-/// what the value differs from D^T key, and y is S^T query.
+/// brought to length 1; a state S of [value][key] decays to D = e^(-s rate) S, takes over a share 1 / (1 + e^-share) of
+/// what the value differs from D key, and y is S query.
 inline std::int64_t delta_width(const StateShape& shape) {
     return 2 * shape.keys() + shape.values() + 2 * shape.heads;
 }
