@@ -1,6 +1,8 @@
 // The CUDA side's requests and answers, with a plugin made of paper.
 #include "roofline/bench/cuda_backend.hpp"
 
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "bench/scenarios.hpp"
@@ -224,12 +226,39 @@ TEST(CudaStep, IsAskedForKindByKindInTheNamesOfTheShapes) {
     EXPECT_EQ(mixture["ffn"]["up"], Json::parse(R"({"n": 2816, "k": 2048, "dtype": "int8", "bias": false})"));
 }
 
-TEST(CudaStep, OfLayersWithAStateIsRefused) {
-    const auto stack = stack_shape(testing::scenario("mamba2-2.7b"));
+TEST(CudaStep, AsksForLayersWithAState) {
+    Json seen;
+    const CudaCall call = [&](const Json& request) -> Result<Json> {
+        seen = request;
+        return Json::parse(R"({"results": [{"launch": "graph", "time_s": 0.004}]})");
+    };
+    const auto stack = stack_shape(testing::scenario("qwen3-next-80b-a3b", "bf16"));
     ASSERT_TRUE(stack) << stack.error().text;
-    const auto steps = run_cuda_step([](const Json&) -> Result<Json> { return fail("asked"); }, {}, *stack, StepWork{});
-    ASSERT_FALSE(steps);
-    EXPECT_EQ(steps.error().text, "no CUDA kernel for layers with a state");
+    ASSERT_TRUE(run_cuda_step(call, {}, *stack, StepWork{}));
+    const Json& kinds = seen["model"]["kinds"];
+    ASSERT_EQ(kinds.size(), 2U);
+    EXPECT_EQ(kinds[0]["attention"]["query_heads"], 0);
+    EXPECT_EQ(kinds[0]["state"], Json::parse(R"({"heads": 32, "delta": true, "groups": 16, "key_dim": 128,
+        "value_dim": 128, "taps": 4, "in": {"n": 12352, "k": 2048, "dtype": "bf16", "bias": false},
+        "out": {"n": 2048, "k": 4096, "dtype": "bf16", "bias": false}})"));
+    EXPECT_FALSE(kinds[1].contains("state"));
+    EXPECT_EQ(kinds[1]["attention"]["gated"], true);
+}
+
+TEST(CudaTasks, OfLayersWithAStateNameTheirSizes) {
+    const auto asked = testing::scenario("qwen3-next-80b-a3b", "bf16", 4.0);
+    std::map<std::string, Json> sent;
+    for (const auto& planned : plan_tasks(asked, predict::predict(asked).stages[1])) {
+        if (planned.task) sent[planned.task->name] = task_json(*planned.task);
+    }
+    EXPECT_EQ(sent["layers[linear].attention.core_recurrent"],
+              Json::parse(R"({"name": "layers[linear].attention.core_recurrent", "kind": "delta_rule", "batch": 4,
+                  "tokens": 1, "heads": 32, "kv_heads": 16, "head_dim": 128, "value_dim": 128})"));
+    EXPECT_EQ(sent["layers[linear].attention.convolution"],
+              Json::parse(R"({"name": "layers[linear].attention.convolution", "kind": "convolution", "batch": 4,
+                  "tokens": 1, "width": 8192, "taps": 4})"));
+    EXPECT_EQ(sent["layers[linear].attention.gated_norm"]["run"], 128);
+    EXPECT_EQ(sent["layers[full].attention.gate"]["kind"], "output_gate");
 }
 
 TEST(CudaStep, GraphAndEagerAreReadApart) {

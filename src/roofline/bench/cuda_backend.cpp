@@ -71,6 +71,18 @@ Json task_json(const Task& task) {
         json["value_dim"] = task.value_dim;
         json["k"] = task.k;
         json["weight_dtype"] = name(task.weights);
+    } else if (task.kind == TaskKind::convolution || keeps_state(task)) {
+        json["batch"] = task.batch;
+        json["tokens"] = task.tokens;
+        if (keeps_state(task)) {
+            json["heads"] = task.query_heads;
+            json["kv_heads"] = task.kv_heads;
+            json["head_dim"] = task.head_dim;
+            json["value_dim"] = task.value_dim;
+        } else {
+            json["width"] = task.width;
+            json["taps"] = task.taps;
+        }
     } else {
         json["rows"] = task.rows;
         json["width"] = task.width;
@@ -80,6 +92,7 @@ Json task_json(const Task& task) {
         json["kv_dtype"] = roofline::name(task.kv);
         if (task.latent) json["latent"] = true;
         if (task.chosen > 0) json["chosen"] = task.chosen;
+        if (task.run > 0) json["run"] = task.run;
     }
     return json;
 }
@@ -196,13 +209,16 @@ Json json_of(const std::vector<Shape>& shapes) {
     for (const Shape& shape : shapes) list.push_back(json_of(shape));
     return list;
 }
-/// Field by field (stack.hpp); products that are not there are left out.
+/// Field by field (stack.hpp); products and states that are not there are left out.
 template <class Shape>
 Json json_of(const Shape& shape) {
     Json json = Json::object();
     each_field(shape, [&](const char* name, const auto& field) {
         if constexpr (std::is_same_v<decltype(field), const ProductShape&>) {
             if (!field) return;
+        }
+        if constexpr (std::is_same_v<decltype(field), const StateMixerShape&>) {
+            if (field.heads == 0) return;
         }
         json[name] = json_of(field);
     });
@@ -213,9 +229,6 @@ Json json_of(const Shape& shape) {
 
 Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaPlace& place, const StackShape& shape,
                                                const StepWork& work) {
-    for (const LayerShape& layer : shape.kinds) {
-        if (layer.state.heads > 0) return fail("no CUDA kernel for layers with a state");
-    }
     const Json request = {{"do", "step"},
                           {"device", place.device},
                           {"stage", work.prefill ? "prefill" : "decode"},

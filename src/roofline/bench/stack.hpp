@@ -174,13 +174,26 @@ void each_field(Shape& shape, const Visit& visit) {
     visit("shared_gate", shape.shared_gate);
 }
 
-/// Without layers that have a state: no plugin knows them.
+template <class Shape, class Visit>
+    requires std::same_as<std::remove_const_t<Shape>, StateMixerShape>
+void each_field(Shape& shape, const Visit& visit) {
+    visit("heads", shape.heads);
+    visit("delta", shape.delta);
+    visit("groups", shape.groups);
+    visit("key_dim", shape.key_dim);
+    visit("value_dim", shape.value_dim);
+    visit("taps", shape.taps);
+    visit("in", shape.in);
+    visit("out", shape.out);
+}
+
 template <class Shape, class Visit>
     requires std::same_as<std::remove_const_t<Shape>, LayerShape>
 void each_field(Shape& shape, const Visit& visit) {
     visit("name", shape.name);
     visit("count", shape.count);
     visit("attention", shape.attention);
+    visit("state", shape.state);
     visit("ffn", shape.ffn);
     visit("parallel", shape.parallel);
     visit("norm_before_attention", shape.norm_before_attention);

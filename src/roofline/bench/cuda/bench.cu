@@ -49,6 +49,23 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
                       whole(task, "k"), format_named(text(task, "weight_dtype", "bf16"))},
             backend, effort);
     }
+    if (kind == "convolution") {
+        const int tokens = whole(task, "tokens", 1, 1);
+        return run(clock, ConvolutionTask{whole(task, "batch"), tokens, whole(task, "width"), whole(task, "taps")},
+                   backend, effort);
+    }
+    if (kind == "state_space" || kind == "delta_rule") {
+        StatesTask states;
+        states.shape.heads = whole(task, "heads");
+        states.shape.delta = kind == "delta_rule";
+        states.shape.groups = whole(task, "kv_heads");
+        states.shape.key_dim = whole(task, "head_dim");
+        states.shape.value_dim = whole(task, "value_dim");
+        states.sequences = whole(task, "batch");
+        states.tokens = whole(task, "tokens", 1, 1);
+        if (states.shape.heads % states.shape.groups != 0) throw Failure{"heads cannot be shared evenly by groups"};
+        return run(clock, states, backend, effort);
+    }
     SmallTask small{kind,
                     whole(task, "rows", 0, 0),
                     whole(task, "width", 0, 0),
@@ -56,6 +73,7 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
                     whole(task, "kv_heads", 0, 0),
                     whole(task, "head_dim", 0, 0),
                     whole(task, "chosen", 0, 0)};
+    small.run = whole(task, "run", 0, 0);
     small.latent = task.value("latent", false);
     if (kind == "kv_write") small.cache = format_named(text(task, "kv_dtype", "bf16"));
     return run(clock, small, backend, effort.seconds);

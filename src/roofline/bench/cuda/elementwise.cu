@@ -1,5 +1,6 @@
 // The kernels of elementwise.cuh: 16 bytes a thread, one row a block where a row is summed.
 #include <algorithm>
+#include <bit>
 #include <type_traits>
 
 #include "roofline/bench/cuda/eights.cuh"
@@ -23,6 +24,10 @@ __device__ float block_sum(float value) {
     float total = 0.0f;
     for (unsigned i = 0; i < blockDim.x / 32; ++i) total += sums[i];
     return total;
+}
+
+__device__ float silu(float x) {
+    return x / (1.0f + __expf(-x));
 }
 
 __device__ void add_to(Eight& sum, const Eight& other, float factor = 1.0f) {
@@ -56,6 +61,19 @@ struct Apart {
 };
 __device__ Eight eight_of(const Apart& x, std::size_t row, int piece, int) {
     return read(x.rows, row * x.row + piece);
+}
+
+/// Rows of which each value is multiplied by its gate's activation.
+struct Gated {
+    Apart values;
+    Apart gates;
+};
+__device__ Eight eight_of(const Gated& x, std::size_t row, int piece, int pieces) {
+    Eight value = eight_of(x.values, row, piece, pieces);
+    const Eight gate = eight_of(x.gates, row, piece, pieces);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) value.v[i] *= silu(gate.v[i]);
+    return value;
 }
 
 constexpr int most_row_threads = 512;
@@ -143,10 +161,12 @@ __global__ void row_gates_kernel(float* to, const void* x, const void* weight, i
     if (threadIdx.x == 0) to[blockIdx.x] = 1.0f / (1.0f + __expf(-sum));
 }
 
+template <bool Holds>
 __global__ void gelu_kernel(void* to, const void* x, const void* bias, int pieces, std::size_t total) {
     constexpr float factor = 1.59576912f;  // 2 sqrt(2 / pi)
-    let_next_start();
+    if constexpr (!Holds) let_next_start();
     wait_for_previous();
+    if constexpr (Holds) let_next_start();
     const std::size_t index = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (index >= total) return;
     Eight eight = read(x, index);
@@ -183,8 +203,50 @@ __global__ void silu_kernel(void* to, const void* gate_up, const void* bias, int
         add_to(up, read(bias, pieces + piece));
     }
 #pragma unroll
-    for (int i = 0; i < 8; ++i) up.v[i] *= gate.v[i] / (1.0f + __expf(-gate.v[i]));
+    for (int i = 0; i < 8; ++i) up.v[i] *= silu(gate.v[i]);
     write(to, index, up);
+}
+
+__global__ void open_gates_kernel(void* to, Apart x, Apart gates, int pieces, std::size_t total) {
+    let_next_start();
+    wait_for_previous();
+    const std::size_t index = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= total) return;
+    Eight opened = eight_of(x, index / pieces, static_cast<int>(index % pieces), pieces);
+    const Eight gate = eight_of(gates, index / pieces, static_cast<int>(index % pieces), pieces);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) opened.v[i] /= 1.0f + __expf(-gate.v[i]);
+    write(to, index, opened);
+}
+
+/// `lanes` lanes, a power of two of at least as many as a run has pieces of 16 bytes, take a run.
+__global__ __launch_bounds__(threads) void gated_runs_kernel(const GatedRows rows, int lanes, std::size_t total) {
+    let_next_start();
+    const std::size_t thread = static_cast<std::size_t>(blockIdx.x) * threads + threadIdx.x;
+    const std::size_t index = thread / static_cast<unsigned>(lanes);
+    const int runs = rows.width / rows.run;
+    const int piece = static_cast<int>(thread % static_cast<unsigned>(lanes));
+    const bool mine = index < total && piece < rows.run / 8;
+    const std::size_t row = index / static_cast<unsigned>(runs);
+    const std::size_t within = index % static_cast<unsigned>(runs) * (rows.run / 8) + piece;
+    Eight gain{};
+    if (mine) gain = read(rows.gains, piece);
+    wait_for_previous();
+    Eight value{};
+    Eight gate{};
+    if (mine) {
+        value = read(rows.values, row * (rows.value_row / 8) + within);
+        gate = read(rows.gates, row * (rows.gate_row / 8) + within);
+    }
+    float square = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) square += value.v[i] * value.v[i];
+    for (int i = lanes / 2; i > 0; i /= 2) square += __shfl_xor_sync(~0u, square, i);
+    const float factor = rsqrtf(square / static_cast<float>(rows.run) + epsilon);
+    if (!mine) return;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) value.v[i] *= factor * gain.v[i] * silu(gate.v[i]);
+    write(rows.to, row * (rows.width / 8) + within, value);
 }
 
 __global__ void add_kernel(void* to, const void* a, const void* b, const void* c, std::size_t total) {
@@ -385,9 +447,34 @@ void add_rows(void* residual, const RowSums& x, int rows, int width, Launch laun
     start_add_rows(residual, x, rows, width, launch);
 }
 
-void gelu(void* to, const void* x, int rows, int width, Launch launch, const void* bias) {
+void gelu(void* to, const void* x, int rows, int width, Launch launch, const void* bias, bool holds) {
     const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width / 8);
-    start(&gelu_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, x, bias, width / 8, total);
+    start(holds ? &gelu_kernel<true> : &gelu_kernel<false>, blocks_for(total), threads, 0, launch.overlap,
+          launch.stream, to, x, bias, width / 8, total);
+}
+
+void open_gates(void* to, const void* x, int x_row, const void* gates, int gate_row, int rows, int width,
+                Launch launch) {
+    const std::size_t total = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width / 8);
+    start(&open_gates_kernel, blocks_for(total), threads, 0, launch.overlap, launch.stream, to, Apart{x, x_row / 8},
+          Apart{gates, gate_row / 8}, width / 8, total);
+}
+
+void gated_norm(const GatedRows& rows, Launch launch) {
+    if (rows.run % 8 != 0 || rows.width % rows.run != 0) {
+        throw Failure{"runs of a norm with gates have a multiple of 8 values, not " + std::to_string(rows.run)};
+    }
+    if (rows.run == rows.width) {
+        const Gated x{{rows.values, rows.value_row / 8}, {rows.gates, rows.gate_row / 8}};
+        start_norm<false>(rows.to, rows.width, nullptr, x, {rows.gains, nullptr}, rows.rows, rows.width, launch);
+        return;
+    }
+    if (rows.run > 256)
+        throw Failure{"runs of a norm with gates have up to 256 values, not " + std::to_string(rows.run)};
+    const int lanes = static_cast<int>(std::bit_ceil(static_cast<unsigned>(rows.run / 8)));
+    const std::size_t total = product_of({rows.rows, rows.width / rows.run});
+    start(&gated_runs_kernel, blocks_for(total * static_cast<std::size_t>(lanes)), threads, 0, launch.overlap,
+          launch.stream, rows, lanes, total);
 }
 
 void row_gates(float* to, const void* x, const void* weight, int rows, int width, Launch launch) {

@@ -70,8 +70,29 @@ void silu_product(void* to, const void* gate_up, int rows, int width, Launch lau
                   bool holds = false);
 
 /// to = gelu(x), by its approximation with a tangent, of x and its bias where there is one. 8 rows width FLOP; 4 rows
-/// width bytes.
-void gelu(void* to, const void* x, int rows, int width, Launch launch, const void* bias = nullptr);
+/// width bytes. `holds`: as above.
+void gelu(void* to, const void* x, int rows, int width, Launch launch, const void* bias = nullptr, bool holds = false);
+
+/// to = x / (1 + exp(-gate)), of rows that may lie apart: `x_row` and `gate_row` numbers from one to the next. 4 rows
+/// width FLOP; 6 rows width bytes.
+void open_gates(void* to, const void* x, int x_row, const void* gates, int gate_row, int rows, int width,
+                Launch launch);
+
+/// Rows of values and of gates, which may lie apart. By runs of `run` values: where one is the whole row,
+/// norm(value silu(gate)) gain, as Mamba-2 has it; else norm(value) gain silu(gate), as delta nets have it for each
+/// head. 8 rows width FLOP; 6 rows width + 2 run bytes.
+struct GatedRows {
+    void* to = nullptr;  // [row][width]
+    const void* values = nullptr;
+    int value_row = 0;  // numbers from one row to the next
+    const void* gates = nullptr;
+    int gate_row = 0;
+    const void* gains = nullptr;  // [run]
+    int rows = 0;
+    int width = 0;
+    int run = 0;
+};
+void gated_norm(const GatedRows& rows, Launch launch);
 
 /// to = a + b. rows width FLOP; 6 rows width bytes.
 void add(void* to, const void* a, const void* b, int rows, int width, Launch launch);

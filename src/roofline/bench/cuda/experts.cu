@@ -38,8 +38,8 @@ RoutedProduct Experts::routed(Kind kind, const ExpertWeights& weights, const voi
         product.x = x;
         product.rows = routing.rows_at;
         product.y = activated_.at();
-        product.gated = true;
-        product.n = 2 * shape_.width;
+        product.gated = shape_.gated;
+        product.n = (shape_.gated ? 2 : 1) * shape_.width;
         product.k = shape_.hidden;
     } else {
         weights.down->put_into(product);
@@ -123,8 +123,10 @@ void Experts::choose(const std::string& backend, const std::vector<ExpertWeights
 std::vector<std::string> Experts::chosen() const {
     const Plan& plan = plans_[taken_];
     const std::string panels = " (panels of " + std::to_string(plan.panel_rows) + ")";
-    return {"router: " + router_name_, "experts gate_up: own, " + std::string(plan.ways[gate_up].name) + panels,
-            "experts down: own, " + std::string(plan.ways[down].name) + panels};
+    return {
+        "router: " + router_name_,
+        (shape_.gated ? "experts gate_up: own, " : "experts up: own, ") + std::string(plan.ways[gate_up].name) + panels,
+        "experts down: own, " + std::string(plan.ways[down].name) + panels};
 }
 
 void Experts::route_rows(const ExpertWeights& weights, int layer, const void* x, bool overlap) const {
@@ -145,6 +147,10 @@ void Experts::multiply(const ExpertWeights& weights, int layer, const void* x, b
     RoutedProduct first = routed(gate_up, weights, x, routing);
     first.settled = settled;
     launch(plan.ways[gate_up], first, overlap, clock_->stream());
+    if (!shape_.gated) {
+        // Holds: the second product takes for granted that the routing has ended.
+        gelu(activated_.at(), activated_.at(), first.m, shape_.width, {clock_->stream(), overlap}, nullptr, true);
+    }
     launch(plan.ways[down], routed(down, weights, x, routing), overlap, clock_->stream());
 }
 

@@ -22,9 +22,11 @@ struct ExpertShape {
     int width = 0;  // of an expert
     int layers = 0;
     Format weights = Format::bf16;  // of experts; a router's stay bf16
+    bool gated = true;
 };
 
-/// Weights of a layer: router [experts, hidden], experts' [experts, 2 width, hidden] and [experts, hidden, width].
+/// Weights of a layer: router [experts, hidden], experts' [experts, 2 width, hidden] (width, where there is no gate)
+/// and [experts, hidden, width].
 struct ExpertWeights {
     const RandomWeights* router = nullptr;
     const void* router_bias = nullptr;  // bf16 [experts]; null: none

@@ -28,7 +28,7 @@ __global__ __launch_bounds__(threads) void settle_heads_kernel(HeadRows rows, in
     const std::size_t row = index / static_cast<unsigned>(all);
     const std::size_t token = row % static_cast<unsigned>(rows.tokens);
     const bool is_value = head >= rows.heads + rows.kv_heads;
-    const std::size_t at = index * static_cast<unsigned>(pieces) + static_cast<unsigned>(piece);
+    const std::size_t at = row * (rows.row / 8) + static_cast<std::size_t>(head) * pieces + piece;
     // What no kernel writes comes while the kernel before ends.
     Eight added{};
     Eight gain{};

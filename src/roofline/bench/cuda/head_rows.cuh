@@ -8,10 +8,11 @@
 
 namespace roofline::cuda::kernels {
 
-/// Rows of query | key | value. Queries stay where they are; keys and values go to the cache [sequence, kv head,
-/// capacity, head_dim]. Heads are of a multiple of 16 numbers, up to 256.
+/// Rows of query | key | value, and perhaps more. Queries stay where they are; keys and values go to the cache
+/// [sequence, kv head, capacity, head_dim]. Heads are of a multiple of 16 numbers, up to 256.
 struct HeadRows {
     void* rows = nullptr;
+    int row = 0;                     // numbers from one to the next
     const void* bias = nullptr;      // of a whole row; null: none
     const void* norms = nullptr;     // gains of a query head, then of a key head; null: they are not normed
     const float2* angles = nullptr;  // [position][head_dim / 2] of cosine and sine; null: they are not turned

@@ -22,6 +22,11 @@ class Maker {
     Memory vector(std::int64_t values, float amplitude = 1.0f) {
         return make_vector(static_cast<std::size_t>(values), amplitude, next(), stream_);
     }
+    Memory numbers(std::int64_t count, float low, float high) {
+        Memory memory(static_cast<std::size_t>(count) * sizeof(float));
+        fill_random(memory.at<float>(), static_cast<std::size_t>(count), low, high, next(), stream_);
+        return memory;
+    }
     Norm norm(bool there) {
         return there ? make_norm(size_of(stack_.hidden), stack_.layer_norms, next(), stream_) : Norm{};
     }
@@ -42,11 +47,7 @@ class Maker {
             return;
         }
         own.qkv = matrix(shape.qkv);
-        if (shape.sinks) {
-            const auto heads = static_cast<std::size_t>(shape.query_heads);
-            own.sinks = Memory(heads * sizeof(float));
-            fill_random(own.sinks.at<float>(), heads, -2.0f, 2.0f, next(), stream_);
-        }
+        if (shape.sinks) own.sinks = numbers(shape.query_heads, -2.0f, 2.0f);
         if (shape.norm == HeadNorm::each_head) own.head_norms = vector(2 * shape.head_dim);
         if (shape.norm == HeadNorm::whole_width) {
             own.head_norms = vector((shape.query_heads + shape.kv_heads) * shape.head_dim);
@@ -54,6 +55,21 @@ class Maker {
         const std::int64_t values = step_.batch * shape.kv_heads * kept * shape.head_dim;
         own.keys = cache(values);
         own.values = cache(values);
+    }
+
+    void state(LayerWeights& own, const StateMixerShape& shape) {
+        own.qkv = matrix(shape.in);
+        own.out = matrix(shape.out);
+        StateWeights& state = own.state;
+        state.taps = vector(shape.taps * shape.channels(), 0.5f);
+        state.bias = vector(shape.channels(), 0.5f);
+        state.rates = numbers(shape.heads, 0.05f, 1.0f);  // less than 0: states would grow
+        state.skips = numbers(shape.heads, -1.0f, 1.0f);
+        state.gains = vector(shape.delta ? shape.value_dim : shape.values());
+        state.past = vector(step_.batch * shape.taps * shape.channels());
+        state.states = Memory(static_cast<std::size_t>(step_.batch * shape.values() * shape.key_dim) * sizeof(float));
+        state.seed = next();
+        state.renew(state.states, stream_);
     }
 
     void ffn(LayerWeights& own, const FfnShape& shape) {
@@ -99,6 +115,10 @@ class Maker {
 
 }  // namespace
 
+void StateWeights::renew(Memory& to, cudaStream_t stream) const {
+    fill_random(to.at<float>(), to.bytes() / sizeof(float), -0.5f, 0.5f, seed, stream);
+}
+
 Format format_of(DType cache) {
     return cache == DType::fp8 ? Format::fp8 : Format::bf16;
 }
@@ -138,6 +158,7 @@ LayerWeights make_layer(const StackShape& stack, const LayerShape& layer, const 
     own.before_ffn = maker.norm(layer.norm_before_ffn);
     own.after_ffn = maker.norm(layer.norm_after_ffn);
     if (layer.attention.query_heads > 0) maker.attention(own, layer.attention);
+    if (layer.state.heads > 0) maker.state(own, layer.state);
     if (layer.ffn.up) maker.ffn(own, layer.ffn);
     return own;
 }

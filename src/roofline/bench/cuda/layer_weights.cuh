@@ -15,6 +15,7 @@ using bench::HeadNorm;
 using bench::LayerShape;
 using bench::ProductShape;
 using bench::StackShape;
+using bench::StateMixerShape;
 
 /// Sizes of shapes were looked at when they were read (step.cu): they fit.
 inline int size_of(std::int64_t value) {
@@ -50,10 +51,25 @@ struct Norm {
     explicit operator bool() const { return gains.bytes() > 0; }
 };
 
+/// What a layer with a state has beside its products (states.cuh).
+struct StateWeights {
+    Memory taps;             // bf16 [tap][channel]
+    Memory bias;             // bf16 [channel]
+    Memory rates;            // float [head]
+    Memory skips;            // float [head]
+    Memory gains;            // bf16, of a head's values or, Mamba-2, of all of them
+    Memory past;             // bf16 [sequence][taps][channel]
+    Memory states;           // float [sequence][head][value][key]
+    std::uint32_t seed = 0;  // of the states
+
+    /// As they were at first.
+    void renew(Memory& to, cudaStream_t stream) const;
+};
+
 struct LayerWeights {
     Norm before_attention, after_attention, before_ffn, after_ffn;
     // Grouped heads: queries, keys and values side by side. Latent entries: queries, or the latent rows that they are
-    // made of, and the entry.
+    // made of, and the entry. States: all that goes in.
     Matrix qkv;
     Memory head_norms;      // of each head: of queries, then of keys; of all of them: queries', then keys'
     Matrix q_up;            // of latent rows of queries
@@ -66,6 +82,7 @@ struct LayerWeights {
     Memory sinks;   // float [query heads]
     Memory keys;    // [sequence, kv head, kept, dimension], or latent entries [sequence, kept, entry]
     Memory values;  // none of latent entries
+    StateWeights state;
     Matrix router;
     Matrix up;  // of all experts, where there are some
     Matrix down;

@@ -57,10 +57,10 @@ Model::Model(const StackShape& stack, const StepShape& step, const Clock& clock)
         kind.shape = shape;
         const FfnShape& ffn = shape.ffn;
         if (ffn.experts > 0) {
-            kind.experts =
-                std::make_unique<Experts>(ExpertShape{rows_, size_of(ffn.experts), size_of(ffn.chosen), hidden_,
-                                                      size_of(ffn.down.k), size_of(shape.count), ffn.up.type},
-                                          clock);
+            kind.experts = std::make_unique<Experts>(
+                ExpertShape{rows_, size_of(ffn.experts), size_of(ffn.chosen), hidden_, size_of(ffn.down.k),
+                            size_of(shape.count), ffn.up.type, ffn.gated},
+                clock);
         }
     }
     make_outside();
@@ -74,7 +74,10 @@ void Model::refuse_what_has_no_kernel() const {
     for (const LayerShape& layer : stack_.kinds) {
         const AttentionShape& attention = layer.attention;
         const FfnShape& ffn = layer.ffn;
-        if (attention.gated) throw Failure{"no CUDA kernel for gates behind attention"};
+        if (attention.gated && attention.qkv.bias) throw Failure{"gates behind attention have no bias on CUDA"};
+        if (layer.state.heads > 0 && step_.prefill && step_.context != step_.tokens) {
+            throw Failure{"prompts of layers with a state begin with an empty one here"};
+        }
         if (attention.latent() && step_.expanded != step_.tokens > 1) {
             throw Failure{"latent entries are expanded by prompts alone here"};
         }
@@ -84,7 +87,6 @@ void Model::refuse_what_has_no_kernel() const {
         if (attention.latent() && stack_.kv != DType::bf16) throw Failure{"latent entries are bf16 on CUDA"};
         if (ffn.shared_gate.bias) throw Failure{"a gate of shared experts has no bias on CUDA"};
         if (ffn.experts == 0) continue;
-        if (!ffn.gated) throw Failure{"no CUDA kernel for experts without a gate"};
         if (ffn.up.type != ffn.down.type) throw Failure{"experts are of one type on CUDA"};
         if (ffn.router.type != Format::bf16) throw Failure{"a router is bf16 on CUDA"};
         if (layer.parallel) throw Failure{"no step on CUDA has experts beside attention"};
@@ -137,7 +139,9 @@ void Model::make_rooms() {
             make_room(activated_, rows * ffn.shared_down.k);
         }
         if (ffn.shared_gate) make_room(gates_, rows, 4);
-        make_room(mixed_, rows * a.query_heads * a.value_dim);
+        make_room(mixed_, rows * std::max(a.query_heads * a.value_dim, layer.state.values()));
+        make_room(heads_, rows * layer.state.in.n);
+        make_room(convolved_, rows * layer.state.channels());
         if (!a.latent()) {
             make_room(heads_, rows * a.qkv.n);
             if (attends_to_fresh()) {
@@ -234,7 +238,8 @@ void Model::place_products(Kind& kind) {
         kind.places[which] = place;
     };
     const bool latent = kind.shape.attention.latent();
-    add(qkv, latent ? "queries and entries" : "qkv", attention_part, &LayerWeights::qkv, normed_, heads_);
+    const char* first = kind.shape.state.heads > 0 ? "in" : latent ? "queries and entries" : "qkv";
+    add(qkv, first, attention_part, &LayerWeights::qkv, normed_, heads_);
     add(q_up, "q_up", attention_part, &LayerWeights::q_up, low_, queries_);
     add(kv_up, "kv_up", attention_part, &LayerWeights::kv_up, low_, expanded_);
     add(out, "output", attention_part, &LayerWeights::out, mixed_, attended_);
@@ -245,6 +250,14 @@ void Model::place_products(Kind& kind) {
     }
     add(shared_up, "shared gate_up", ffn_part, &LayerWeights::shared_up, normed_, wide_);
     add(shared_down, "shared down", ffn_part, &LayerWeights::shared_down, activated_, shared_);
+}
+
+void Model::renew_states() {
+    for (Kind& kind : kinds_) {
+        for (LayerWeights& own : kind.layers) {
+            if (kind.shape.state.heads > 0) own.state.renew(own.state.states, clock_->stream());
+        }
+    }
 }
 
 std::vector<int> Model::token_numbers() const {
@@ -325,6 +338,11 @@ double Model::bytes() const {
                                      &own.router, &own.shared_up, &own.shared_down}) {
             layer += matrix->bytes();
         }
+        const StateMixerShape& state = kind.shape.state;
+        // States are read, but for a prompt's, and written, and so is what a convolution keeps.
+        const double of_sequence = (step_.prefill ? 4.0 : 8.0) * static_cast<double>(state.values() * state.key_dim) +
+                                   2.0 * static_cast<double>(state.taps * state.channels());
+        layer += step_.batch * of_sequence + static_cast<double>(own.state.taps.bytes());
         const auto numbers = static_cast<double>(a.latent() ? a.entry() : 2 * a.kv_heads * a.head_dim);
         const double entry = numbers * bits(format_of(stack_.kv)) / 8.0;
         const auto kept = static_cast<double>(a.kept(step_.tokens, step_.context));

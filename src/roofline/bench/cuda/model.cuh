@@ -1,9 +1,9 @@
 // A model on the device with random weights, and one step of it as kernels on a stream.
 //
-// A layer: attention over grouped heads or latent entries, and an FFN, dense or of experts (experts.cuh), one after the
-// other or side by side, each with norms before and behind it as the model has them. Around the layers: embedding; add
-// and norm of the last tokens, head product, largest logit. What a block leaves is added to the stream by the norm that
-// reads it.
+// A layer: attention over grouped heads or latent entries, or a state (states.cuh), and an FFN, dense or of experts
+// (experts.cuh), one after the other or side by side, each with norms before and behind it as the model has them.
+// Around the layers: embedding; add and norm of the last tokens, head product, largest logit. What a block leaves is
+// added to the stream by the norm that reads it.
 #pragma once
 
 #include <array>
@@ -39,6 +39,9 @@ class Model {
     enum Part { attention_part = 1, ffn_part = 2, other_part = 4, all_parts = 7 };
     /// One step, or the parts of it that are named, on the clock's stream.
     void run(int parts, bool overlap) const;
+
+    /// States as they were at first: a run changes them.
+    void renew_states();
 
     int distinct() const;
     /// Weights, once a layer (of experts those that the last run chose), and keys and values read and written.
@@ -119,6 +122,7 @@ class Model {
     void attend(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const;
     void attend_to_heads(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const;
     void attend_to_entries(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const;
+    void mix_by_states(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const;
     void run_attention(const Kind& kind, const LayerWeights& own, const Launch& launch) const;
     void feed_forward(const Kind& kind, const LayerWeights& own, int index, const void* x, const Launch& launch) const;
     void feed(const Kind& kind, const Matrix& up_matrix, const Matrix& down_matrix, bool shared, const void* x,
@@ -145,7 +149,7 @@ class Model {
     std::map<int, Memory> angles_;  // by the numbers of a head that are turned
     // Activations. What is in one is used up before another layer's is put there.
     Memory stream_, normed_, normed_beside_, attended_, fed_, shared_, gates_;
-    Memory heads_, low_, queries_, wide_queries_, mixed_, latent_results_, expanded_, keys_, values_;
+    Memory heads_, convolved_, low_, queries_, wide_queries_, mixed_, latent_results_, expanded_, keys_, values_;
     Memory wide_, activated_, last_, logits_, found_, scratch_, parts_, tickets_;
     std::vector<std::string> chosen_;
 };

@@ -8,6 +8,7 @@
 
 #include "roofline/bench/cuda/model_check.hpp"
 #include "roofline/bench/cuda/reference.hpp"
+#include "roofline/bench/cuda/state_reference.hpp"
 
 namespace roofline::cuda::kernels {
 
@@ -230,7 +231,7 @@ class Forward {
     Latent latent_rows(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const;
     Activations attend_to_entries(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const;
     Activations attend_to_expanded(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const;
-    Activations attend(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const;
+    Activations attend(const LayerShape& layer, const LayerWeights& own, const Activations& x) const;
 
     Activations feed_forward(std::size_t kind, int index, const Activations& x);
     void add_experts(std::size_t kind, int index, const Activations& x, Activations& to);
@@ -297,9 +298,9 @@ void Forward::run_layer(std::size_t kind, int index) {
     const LayerWeights& own = model_.layer(kind, index);
     Activations seen;
     Activations attended;
-    if (shape.attention.query_heads > 0) {
+    if (shape.attention.query_heads > 0 || shape.state.heads > 0) {
         seen = normed(stream_, own.before_attention);
-        attended = normed(attend(shape.attention, own, seen), own.after_attention);
+        attended = normed(attend(shape, own, seen), own.after_attention);
         if (!shape.parallel) add_to(stream_, attended);
     }
     if (shape.ffn.up) {
@@ -310,11 +311,15 @@ void Forward::run_layer(std::size_t kind, int index) {
     if (shape.parallel) add_to(stream_, attended);
 }
 
-Activations Forward::attend(const AttentionShape& shape, const LayerWeights& own, const Activations& x) const {
-    const Activations results = !shape.latent()          ? attend_to_heads(shape, own, x)
-                                : model_.step().expanded ? attend_to_expanded(shape, own, x)
-                                                         : attend_to_entries(shape, own, x);
-    return Decoded(own.out).multiply(results);
+Activations Forward::attend(const LayerShape& layer, const LayerWeights& own, const Activations& x) const {
+    const AttentionShape& shape = layer.attention;
+    const Decoded out(own.out);
+    if (layer.state.heads > 0) {
+        return out.multiply(mixed_by_states(layer.state, own.state, model_.step(), Decoded(own.qkv).multiply(x)));
+    }
+    return out.multiply(!shape.latent()          ? attend_to_heads(shape, own, x)
+                        : model_.step().expanded ? attend_to_expanded(shape, own, x)
+                                                 : attend_to_entries(shape, own, x));
 }
 
 void Forward::norm_heads_of(const AttentionShape& shape, const LayerWeights& own, Activations& heads) const {
@@ -371,6 +376,10 @@ Activations Forward::attend_to_heads(const AttentionShape& shape, const LayerWei
                 std::copy(result.begin(), result.end(), results[row].data() + at);
             }
         }
+    }
+    for (std::size_t row = 0; shape.gated && row < heads.size(); ++row) {
+        const double* gates = heads[row].data() + (query_heads + 2 * kv_heads) * dimension;
+        for (std::size_t i = 0; i < results[row].size(); ++i) results[row][i] /= 1.0 + std::exp(-gates[i]);
     }
     return results;
 }
@@ -539,6 +548,12 @@ double attention_work(const AttentionShape& shape, const StepShape& step) {
     return work + kept * width * (step.batch * static_cast<double>(shape.kv_heads) + rows * heads);
 }
 
+double state_work(const StateMixerShape& shape, const StepShape& step) {
+    const double rows = step.rows();
+    return product_work(shape.in, rows) + product_work(shape.out, rows) +
+           4.0 * rows * static_cast<double>(shape.values() * shape.key_dim);
+}
+
 double ffn_work(const FfnShape& shape, double rows) {
     double work = 0.0;
     for (const ProductShape* product : {&shape.router, &shape.shared_up, &shape.shared_down, &shape.shared_gate}) {
@@ -557,8 +572,8 @@ double ffn_work(const FfnShape& shape, double rows) {
 bool small_enough(const StackShape& stack, const StepShape& step) {
     double work = product_work(stack.head, step.batch);
     for (const LayerShape& kind : stack.kinds) {
-        work +=
-            static_cast<double>(kind.count) * (attention_work(kind.attention, step) + ffn_work(kind.ffn, step.rows()));
+        work += static_cast<double>(kind.count) *
+                (attention_work(kind.attention, step) + state_work(kind.state, step) + ffn_work(kind.ffn, step.rows()));
     }
     return work < 1e9;
 }

@@ -4,6 +4,7 @@
 #include "roofline/bench/cuda/head_rows.cuh"
 #include "roofline/bench/cuda/model.cuh"
 #include "roofline/bench/cuda/product_heads.cuh"
+#include "roofline/bench/cuda/states.cuh"
 
 namespace roofline::cuda::kernels {
 
@@ -116,7 +117,7 @@ void Model::run(int parts, bool overlap) const {
 void Model::run_layer(const Kind& kind, int index, int parts, Pending& pending, const Launch& launch) const {
     const LayerShape& shape = kind.shape;
     const LayerWeights& own = kind.layers[static_cast<std::size_t>(index) % kind.layers.size()];
-    const bool mixes = shape.attention.query_heads > 0;
+    const bool mixes = shape.attention.query_heads > 0 || shape.state.heads > 0;
     const void* x = normed_.at();
     if (mixes && (parts & attention_part) != 0) {
         x = settle(pending, own.before_attention, normed_, launch);
@@ -138,7 +139,9 @@ void Model::run_layer(const Kind& kind, int index, int parts, Pending& pending, 
 }
 
 void Model::attend(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const {
-    if (kind.shape.attention.latent()) {
+    if (kind.shape.state.heads > 0) {
+        mix_by_states(kind, own, x, launch);
+    } else if (kind.shape.attention.latent()) {
         attend_to_entries(kind, own, x, launch);
     } else {
         attend_to_heads(kind, own, x, launch);
@@ -153,6 +156,7 @@ void Model::attend_to_heads(const Kind& kind, const LayerWeights& own, const voi
     multiply(kind, qkv, own.qkv, x, heads_, launch);
     HeadRows rows;
     rows.rows = heads_.at();
+    rows.row = size_of(shape.qkv.n);
     rows.bias = own.qkv.bias.at();
     if (shape.norm == HeadNorm::whole_width) {
         const int width = size_of(shape.qkv.n);
@@ -186,6 +190,44 @@ void Model::attend_to_heads(const Kind& kind, const LayerWeights& own, const voi
     rows.cache = format_of(stack_.kv);
     settle_heads(rows, launch);
     run_attention(kind, own, launch);
+    if (shape.gated) {
+        const int width = rows.heads * rows.head_dim;
+        const int gates = (rows.heads + 2 * rows.kv_heads) * rows.head_dim;
+        open_gates(mixed_.at(), mixed_.at(), width, heads_.at(static_cast<std::size_t>(gates) * 2), rows.row, rows_,
+                   width, launch);
+    }
+}
+
+void Model::mix_by_states(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const {
+    const StateMixerShape& shape = kind.shape.state;
+    const StateWeights& weights = own.state;
+    multiply(kind, qkv, own.qkv, x, heads_, launch);
+    add_bias_of(own.qkv, heads_, launch);
+    const int values = size_of(shape.values());
+    StateRows rows;
+    rows.rows = heads_.at();
+    rows.width = own.qkv.n;
+    rows.convolved_at = shape.delta ? 0 : values;
+    rows.gates_at = shape.delta ? size_of(shape.channels()) : 0;
+    rows.heads_at = size_of(shape.channels()) + values;
+    rows.convolution = {weights.taps.at(),   weights.bias.at(),         weights.past.at(),
+                        size_of(shape.taps), size_of(shape.channels()), step_.context - step_.tokens};
+    rows.convolved = convolved_.at();
+    rows.rates = weights.rates.at<float>();
+    rows.skips = weights.skips.at<float>();
+    rows.gains = weights.gains.at();
+    rows.states = weights.states.at<float>();
+    rows.to = mixed_.at();
+    rows.sequences = step_.batch;
+    rows.tokens = step_.tokens;
+    rows.heads = size_of(shape.heads);
+    rows.groups = size_of(shape.groups);
+    rows.key_dim = size_of(shape.key_dim);
+    rows.value_dim = size_of(shape.value_dim);
+    rows.delta = shape.delta;
+    rows.fresh = step_.prefill;
+    run_states(rows, launch);
+    if (!shape.delta) kernels::norm(mixed_.at(), mixed_.at(), weights.gains.at(), rows_, values, launch);
 }
 
 void Model::attend_to_entries(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const {

@@ -117,6 +117,14 @@ StackShape stack_of(const json& request) {
         if (a.head_dim % 16 != 0 || a.value_dim % 8 != 0) throw Failure{"head_dim must be a multiple of 16"};
         const bool fits = a.query_heads == 0 || (a.latent() ? (a.kv_down && a.q && a.kv_up) : static_cast<bool>(a.qkv));
         if (!fits) throw Failure{"attention without products"};
+        const StateMixerShape& state = layer.state;
+        each_field(state, [](const char* name, const auto& field) {
+            if constexpr (std::is_same_v<decltype(field), const ProductShape&>) check_product(field, name);
+        });
+        if (state.heads > 0 && (state.groups < 1 || state.heads % state.groups != 0 || state.in.n != state.made() ||
+                                state.out.k != state.values() || a.query_heads > 0)) {
+            throw Failure{"a layer with a state whose products do not fit its heads"};
+        }
         if (ffn.up && !ffn.down) throw Failure{"an FFN without a way down"};
         if (ffn.experts > 0 && (!ffn.router || ffn.chosen < 1)) throw Failure{"experts without a router"};
     }
@@ -212,6 +220,7 @@ std::string step(const json& request, const Progress& progress) {
             try {
                 if (progress) progress("choosing kernels (" + backend + ")");
                 model.choose(backend);
+                model.renew_states();
                 model.run(Model::all_parts, true);
                 clock.finish();
                 const json check = checked(model);

@@ -10,6 +10,7 @@
 #include "roofline/bench/cuda/elementwise.cuh"
 #include "roofline/bench/cuda/reference.hpp"
 #include "roofline/bench/cuda/routing.cuh"
+#include "roofline/bench/cuda/state_reference.hpp"
 #include "roofline/bench/cuda/tasks.cuh"
 
 namespace roofline::cuda::kernels {
@@ -163,7 +164,8 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
     const bool by_heads = task.kind == "rotary" || task.kind == "kv_write";
     const int cached_heads = (task.latent ? 1 : 2) * task.kv_heads;
     const int all_heads = task.heads + cached_heads;
-    const int width = by_heads ? all_heads * task.head_dim : task.kind == "activation" ? 2 * task.width : task.width;
+    const bool has_gates = task.kind == "activation" || task.kind == "gated_norm" || task.kind == "output_gate";
+    const int width = by_heads ? all_heads * task.head_dim : has_gates ? 2 * task.width : task.width;
     if (task.rows < 1 || width < 1) throw Failure{task.kind + " needs rows and a width"};
     if (width % 8 != 0) throw Failure{task.kind + ": the width must be a multiple of 8, not " + std::to_string(width)};
     if (by_heads && task.head_dim % 16 != 0) throw Failure{task.kind + ": heads must have a multiple of 16 values"};
@@ -260,6 +262,36 @@ Outcome run(const Clock& clock, const SmallTask& task, const std::string& backen
         };
         op.flops = 5.0 * rows * task.width;
         op.bytes = 6.0 * rows * task.width;
+    } else if (task.kind == "output_gate") {
+        op.run = [&](int) {
+            open_gates(to.at(), x.at(), width, x.at(static_cast<std::size_t>(task.width) * 2), width, task.rows,
+                       task.width, launch);
+        };
+        op.output_width = task.width;
+        op.expected = [&](int row) {
+            Values y = row_of(x, row, width);
+            for (std::size_t i = 0; i < y.size() / 2; ++i) y[i] /= 1.0 + std::exp(-y[y.size() / 2 + i]);
+            y.resize(y.size() / 2);
+            return y;
+        };
+        op.flops = 4.0 * rows * task.width;
+        op.bytes = 6.0 * rows * task.width;
+    } else if (task.kind == "gated_norm") {
+        if (task.run < 1) throw Failure{"gated_norm needs to know how many values are normed together"};
+        op.run = [&](int) {
+            gated_norm({to.at(), x.at(), width, x.at(static_cast<std::size_t>(task.width) * 2), width, weight.at(),
+                        task.rows, task.width, task.run},
+                       launch);
+        };
+        op.output_width = task.width;
+        op.expected = [&](int row) {
+            Values y = row_of(x, row, width);
+            const Values gates(y.begin() + task.width, y.end());
+            y.resize(gates.size());
+            return gated_normed(std::move(y), gates.data(), row_of(weight, 0, task.run));
+        };
+        op.flops = 8.0 * rows * task.width;
+        op.bytes = 6.0 * rows * task.width + 2.0 * task.run;
     } else if (task.kind == "add") {
         op.run = [&](int) { add(to.at(), x.at(), other.at(), task.rows, width, launch); };
         op.expected = [&](int row) {

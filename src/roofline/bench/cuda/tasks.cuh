@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "roofline/bench/cuda/layer_weights.cuh"
 #include "roofline/bench/cuda/memory.cuh"
 #include "roofline/bench/cuda/timing.cuh"
 
@@ -48,6 +49,20 @@ struct HeadsTask {
     Format weights = Format::bf16;
 };
 
+struct ConvolutionTask {
+    int sequences = 0;
+    int tokens = 1;
+    int channels = 0;
+    int taps = 0;
+};
+
+/// The states of each sequence, and tokens that go into them one after the other.
+struct StatesTask {
+    StateMixerShape shape;  // without its products
+    int sequences = 0;
+    int tokens = 1;
+};
+
 struct SmallTask {
     std::string kind;
     int rows = 0;
@@ -57,6 +72,7 @@ struct SmallTask {
     int head_dim = 0;
     int chosen = 0;               // choice, expert_sum: experts of a row; `width` of a choice: experts there are
     Format cache = Format::bf16;  // kv_write
+    int run = 0;                  // gated_norm: values that are normed together
     bool latent = false;          // rotary, kv_write: beside the queries' heads there is an entry alone
 };
 
@@ -88,6 +104,8 @@ struct Effort {
 Outcome run(const Clock& clock, const ProductTask& task, const std::string& backend, const Effort& effort);
 Outcome run(const Clock& clock, const AttentionTask& task, const std::string& backend, const Effort& effort);
 Outcome run(const Clock& clock, const HeadsTask& task, const std::string& backend, const Effort& effort);
+Outcome run(const Clock& clock, const ConvolutionTask& task, const std::string& backend, const Effort& effort);
+Outcome run(const Clock& clock, const StatesTask& task, const std::string& backend, const Effort& effort);
 Outcome run(const Clock& clock, const SmallTask& task, const std::string& backend, double seconds);
 
 /// Throws where the error is over the tolerance.
