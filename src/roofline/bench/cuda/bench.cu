@@ -21,7 +21,8 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
         if (experts > m) throw Failure{"there are more experts than rows"};
         // Our kernels for int8 weights cut bf16 activations to int8 themselves.
         const bool cut = activations == "int8" && weights == Format::int8;
-        if (activations != "bf16" && activations != "fp8" && !cut) {
+        const bool widened = activations == "fp4" && bits(weights) == 4;  // nobody multiplies four bits by four here
+        if (activations != "bf16" && activations != "fp8" && !cut && !widened) {
             throw Failure{"activations are bf16 or fp8 in the CUDA kernels, not " + activations};
         }
         // Those for routed experts take bf16, as a step's products do, and those for weights under scales of blocks.

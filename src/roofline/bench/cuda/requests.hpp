@@ -6,7 +6,8 @@
 //   TASK  {"name", "kind": "gemm", "m", "n", "k", "weight_dtype", "activation_dtype",       y[m,n] = x[m,k] W[n,k]^T
 //          "experts"?: 1,            more: each has weights of its own, and rows m e / experts on of x, in bf16
 //          "settled"?: false}        the call before did not choose them: their second product
-//                                    activation_dtype int8, beside int8 weights: bf16 that the kernel cuts to int8
+//                                    activation_dtype int8, beside int8 weights: bf16 that the kernel cuts to int8;
+//                                    fp4, beside weights of 4 bits: bf16
 //         {"name", "kind": "attention", "stage", "batch", "query_heads", "kv_heads", "head_dim", "context", "tokens",
 //          "kv_dtype", "value_dim"?: head_dim,
 //          "latent"?: false,         one entry for all heads: head_dim of it are the key, value_dim the value

@@ -36,16 +36,25 @@ __device__ std::uint32_t biased(std::uint32_t score_bits, std::uint32_t bias_bit
 /// Of the first warp: where each expert's rows begin, and its panels, by `count_of` its rows.
 template <class CountOf>
 __device__ void divide(const Routing& routing, const CountOf& count_of, int* begins) {
+    constexpr int most = most_experts / 32;
     const int lane = static_cast<int>(threadIdx.x);
     const int each = (routing.experts + 31) / 32;
+    // All are asked for before the first is used.
+    int counts[most];
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
+        const int expert = lane * each + i;
+        const int count = count_of(min(expert, routing.experts - 1));
+        counts[i] = i < each && expert < routing.experts ? count : 0;
+    }
     int rows = 0;
     int panels = 0;
     const auto panels_of_rows = [&](int count) { return (count + routing.panel_rows - 1) / routing.panel_rows; };
-    for (int i = 0; i < each; ++i) {
-        const int expert = lane * each + i;
-        const int count = expert < routing.experts ? count_of(expert) : 0;
-        rows += count;
-        panels += panels_of_rows(count);
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
+        if (i >= each) break;
+        rows += counts[i];
+        panels += panels_of_rows(counts[i]);
     }
     int place = rows;
     int panel = panels;
@@ -58,15 +67,15 @@ __device__ void divide(const Routing& routing, const CountOf& count_of, int* beg
     if (lane == 31) *routing.panel_count = panel;
     place -= rows;
     panel -= panels;
-    for (int i = 0; i < each; ++i) {
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
         const int expert = lane * each + i;
-        if (expert >= routing.experts) break;
-        const int count = count_of(expert);
+        if (i >= each || expert >= routing.experts) break;
         begins[expert] = place;
-        for (int first = 0; first < count; first += routing.panel_rows) {
-            routing.panels[panel++] = {expert, place + first, min(routing.panel_rows, count - first)};
+        for (int first = 0; first < counts[i]; first += routing.panel_rows) {
+            routing.panels[panel++] = {expert, place + first, min(routing.panel_rows, counts[i] - first)};
         }
-        place += count;
+        place += counts[i];
     }
 }
 
@@ -79,16 +88,22 @@ struct Choice {
 template <int LaneExperts>
 __device__ Choice choose_among(const Routing& routing, const std::uint16_t* scores, int row) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
+    const std::uint16_t* own = scores + static_cast<std::size_t>(row) * static_cast<std::size_t>(routing.experts);
+    const auto* biases = static_cast<const std::uint16_t*>(routing.bias);
+    // All are asked for before the first is used: a branch around each would make them wait for one another.
     std::uint32_t keys[LaneExperts];
+    std::uint32_t added[LaneExperts];
+#pragma unroll
+    for (int i = 0; i < LaneExperts; ++i) {
+        const int expert = min(lane + 32 * i, routing.experts - 1);
+        keys[i] = __ldcg(own + expert);
+        added[i] = biases != nullptr ? biases[expert] : 0;
+    }
 #pragma unroll
     for (int i = 0; i < LaneExperts; ++i) {
         const int expert = lane + 32 * i;
-        const auto* at = scores + static_cast<std::size_t>(row) * static_cast<std::size_t>(routing.experts) + expert;
-        keys[i] = 0;
-        if (expert >= routing.experts) continue;
-        std::uint32_t score = __ldcg(at);
-        if (routing.bias != nullptr) score = biased(score, static_cast<const std::uint16_t*>(routing.bias)[expert]);
-        keys[i] = key_of(score, expert);
+        const std::uint32_t score = biases != nullptr ? biased(keys[i], added[i]) : keys[i];
+        keys[i] = expert < routing.experts ? key_of(score, expert) : 0;
     }
     std::uint32_t mine = 0;
     for (int i = 0; i < routing.chosen; ++i) {
@@ -113,7 +128,23 @@ __device__ Choice choose_among(const Routing& routing, const std::uint16_t* scor
 __device__ Choice choose_for(const Routing& routing, const std::uint16_t* scores, int row) {
     if (routing.experts <= 64) return choose_among<2>(routing, scores, row);
     if (routing.experts <= 128) return choose_among<4>(routing, scores, row);
+    if (routing.experts <= 256) return choose_among<8>(routing, scores, row);
     return choose_among<most_experts / 32>(routing, scores, row);
+}
+
+/// One row, by a warp: each of its experts has it, in the order of their numbers.
+__device__ void route_one(const Routing& routing, const std::uint16_t* scores) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const Choice choice = choose_for(routing, scores, 0);
+    int place = 0;
+    for (int i = 0; i < routing.chosen; ++i) place += __shfl_sync(~0u, choice.expert, i) < choice.expert ? 1 : 0;
+    if (lane == 0) *routing.panel_count = routing.chosen;
+    if (lane >= routing.chosen) return;
+    routing.choices[lane] = choice.expert;
+    routing.shares[lane] = choice.share;
+    routing.places[lane] = place;
+    routing.rows_at[place] = 0;
+    routing.panels[place] = {choice.expert, place, 1};
 }
 
 /// All of it by one block of `Warps` warps.
@@ -125,6 +156,10 @@ __device__ void route_alone(const Routing& routing, const std::uint16_t* scores)
     __shared__ int order[Rows * most_chosen];
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
+    if (routing.rows == 1) {
+        if (warp == 0) route_one(routing, scores);
+        return;
+    }
     for (int i = static_cast<int>(threadIdx.x); i < routing.experts; i += Warps * 32) counts[i] = 0;
     __syncthreads();
     for (int row = warp; row < routing.rows; row += Warps) {
