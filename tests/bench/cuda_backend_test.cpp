@@ -230,8 +230,15 @@ TEST(CudaStep, AsksForLayersWithAState) {
     Json seen;
     const CudaCall call = [&](const Json& request) -> Result<Json> {
         seen = request;
-        return Json::parse(R"({"results": [{"launch": "graph", "time_s": 0.004}]})");
+        return Json::parse(
+            R"({"results": [{"launch": "graph", "time_s": 0.004, "attention_s": 0.002, "ffn_s": 3e-8}]})");
     };
+    const auto mamba = stack_shape(testing::scenario("mamba2-2.7b"));
+    ASSERT_TRUE(mamba) << mamba.error().text;
+    const auto alone = run_cuda_step(call, {}, *mamba, StepWork{});
+    ASSERT_TRUE(alone);
+    EXPECT_EQ(alone->front().attention, 0.002);
+    EXPECT_EQ(alone->front().ffn, 0.0);  // it has none: what was timed is nothing
     const auto stack = stack_shape(testing::scenario("qwen3-next-80b-a3b", "bf16"));
     ASSERT_TRUE(stack) << stack.error().text;
     ASSERT_TRUE(run_cuda_step(call, {}, *stack, StepWork{}));
@@ -272,6 +279,7 @@ TEST(CudaStep, GraphAndEagerAreReadApart) {
     };
     StackShape shape;
     shape.kinds.emplace_back().count = 32;
+    shape.kinds.back().ffn.up = {.n = 28672, .k = 4096};
     shape.hidden = 4096;
     const auto steps = run_cuda_step(call, {}, shape, {.prefill = false, .batch = 1, .tokens = 1, .context = 1024});
     ASSERT_TRUE(steps);

@@ -1,5 +1,6 @@
 #include "roofline/bench/cuda_backend.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -244,6 +245,8 @@ Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaP
     std::optional<Problem> problem;
     Fields fields(*answer, file, "", problem);
     std::vector<StepOutcome> outcomes;
+    const auto mixes = [](const LayerShape& layer) { return layer.attention.query_heads > 0 || layer.state.heads > 0; };
+    const auto feeds = [](const LayerShape& layer) { return static_cast<bool>(layer.ffn.up); };
     const auto read = [&](Fields& result) {
         StepOutcome& outcome = outcomes.emplace_back();
         outcome.backend = result.text_or("backend", "cuda");
@@ -251,8 +254,9 @@ Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaP
         outcome.problem = result.text_or("problem", "");
         if (!outcome.problem.empty()) return;
         outcome.timing = read_timing(result);
-        outcome.attention = result.number_or("attention_s", 0.0);
-        outcome.ffn = result.number_or("ffn_s", 0.0);
+        // Of nothing a time is a few nanoseconds.
+        if (std::ranges::any_of(shape.kinds, mixes)) outcome.attention = result.number_or("attention_s", 0.0);
+        if (std::ranges::any_of(shape.kinds, feeds)) outcome.ffn = result.number_or("ffn_s", 0.0);
         outcome.other = result.number_or("other_s", 0.0);
         outcome.layers = shape.layers();
         outcome.layers_distinct =

@@ -178,7 +178,7 @@ std::string bench_text(const bench::Run& run, bool markdown) {
         }
         if (!stage.no_step.empty()) note(stage.no_step, "whole step");
         for (const StepOutcome& step : stage.steps) {
-            if (!step.problem.empty()) note(step.problem, "whole step");
+            if (!step.problem.empty()) note(step.backend + ": " + step.problem, "whole step");
         }
     }
     std::vector<std::string> notes = run.account.notes;

@@ -13,7 +13,11 @@ namespace {
 
 constexpr int most_rows = 64;
 
-void need_granule(Format weights, int k) {
+/// What our products need of a device and of a depth.
+void need_room_for(Format weights, int k) {
+    if ((weights == Format::mxfp4 || weights == Format::nvfp4) && !overlap_possible()) {
+        throw Failure{"our products of " + std::string(name(weights)) + " weights need Hopper"};
+    }
     if (k % product_granule(weights) == 0) return;
     throw Failure{"our product needs k to be a multiple of " + std::to_string(product_granule(weights)) +
                   ", but k is " + std::to_string(k)};
@@ -25,7 +29,7 @@ int needed(int all, int each) {
 }
 
 std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, int n, int k) {
-    need_granule(weights, k);
+    need_room_for(weights, k);
     // The variants made for the fewest rows that still hold these: wider ones would only waste registers. Up to 8 rows
     // are one column of a tensor instruction, however they are put into it. Those that take rows in panels are worth a
     // try where one is not mostly empty, and where there are not more than eight, if larger ones can be had.
@@ -78,7 +82,7 @@ std::vector<ProductWay> own_ways(Format weights, bool fp8_activations, int m, in
 }  // namespace
 
 std::vector<RoutedVariant> routed_ways(Format weights, RoutedProduct shape, int experts, int mean, int most) {
-    need_granule(weights, shape.k);
+    need_room_for(weights, shape.k);
     auto all = routed_variants(weights);
     int largest = 0;
     int enough = std::numeric_limits<int>::max();
