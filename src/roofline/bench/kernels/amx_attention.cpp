@@ -34,6 +34,11 @@ constexpr std::int64_t strip = 2 * side;     // keys, or positions of values, th
 constexpr std::int64_t most_positions = 64;  // the positions of values that lie together
 constexpr std::int64_t chunk = 128;          // positions whose scores are known before their values are read
 static_assert(chunk % most_positions == 0);
+// Tiles that are under way while one is met: reading gives most with the next kilobyte or two. While weights are found
+// nothing is met, and some more are asked for; with more than a tile of queries keys and values are not met in order.
+constexpr std::int64_t tiles_ahead = 2;
+constexpr std::int64_t tiles_ahead_of_weights = 8;
+constexpr std::int64_t tiles_ahead_of_several = 32;
 
 /// The strips [begin, end) of a chunk, of which the positions [first, last) count.
 struct Span {
@@ -48,27 +53,69 @@ struct alignas(64) Room {
     Bf16 weights[2][chunk / strip][tile];
 };
 
-/// A tile of what lies ahead is asked for with each that is multiplied.
+/// What is read of a head, tile after tile: the keys of a chunk, its values, the keys of the next. A few tiles more are
+/// asked for than have been met.
 class Ahead {
   public:
-    Ahead(const Bf16* from, std::int64_t tiles) : at_(from), left_(tiles) {}
-    INLINE void ask() {
-        if (left_ <= 0) return;
+    Ahead() = default;
+    Ahead(const Bf16* keys, const Bf16* values, std::int64_t first, std::int64_t last, std::int64_t head_dim)
+        : keys_(keys), values_(values), first_(first), last_(last), head_dim_(head_dim) {
+        begin_ = first / most_positions * most_positions;
+        take(keys_);
+    }
+    /// A tile is met, or none yet, while `distance` are under way.
+    INLINE void meet(std::int64_t distance) {
+        --under_way_;
+        ask(distance);
+    }
+    INLINE void ask(std::int64_t distance) {
+        if (left_ == 0 || under_way_ >= distance) return;
         for (int i = 0; i < 16; ++i) __builtin_prefetch(at_ + 32 * i, 0, 2);
         at_ += tile;
-        --left_;
+        ++under_way_;
+        if (--left_ == 0) go_on();
     }
-    std::int64_t left() const { return left_; }
 
   private:
-    const Bf16* at_;
-    std::int64_t left_;
+    void take(const Bf16* from) {
+        const std::int64_t skipped = std::max<std::int64_t>(0, first_ - begin_) / strip * strip;
+        const std::int64_t positions = std::clamp<std::int64_t>(last_ - begin_, 0, chunk) - skipped;
+        at_ = from + (begin_ + skipped) * head_dim_;
+        left_ = std::max<std::int64_t>(0, (positions + strip - 1) / strip * strip * head_dim_ / tile);
+    }
+    void go_on() {
+        of_keys_ = !of_keys_;
+        if (of_keys_) begin_ += chunk;
+        take(of_keys_ ? keys_ : values_);
+    }
+
+    const Bf16* keys_ = nullptr;
+    const Bf16* values_ = nullptr;
+    std::int64_t first_ = 0;
+    std::int64_t last_ = 0;
+    std::int64_t head_dim_ = 0;
+    std::int64_t begin_ = 0;
+    bool of_keys_ = true;
+    const Bf16* at_ = nullptr;
+    std::int64_t left_ = 0;
+    std::int64_t under_way_ = 0;
 };
 
 /// To bf16.
 INLINE void narrow(const Floats& first, const Floats& second, Bf16* to) {
     const __m512bh both = _mm512_cvtne2ps_pbh(second, first);
     __builtin_memcpy(to, &both, sizeof both);
+}
+
+/// 2^x for x <= 0, off by 0.8 in ten thousand: it is rounded to bf16, which is off by 20. Not below the least normal
+/// number, under which arithmetic takes a hundred times as long.
+INLINE Floats power_of_two(Floats x) {
+    const Floats least = Floats{} - 125.0F;
+    x = x > least ? x : least;
+    const auto rest = reinterpret_cast<Floats>(_mm512_maskz_reduce_ps(0xFFFF, reinterpret_cast<__m512>(x), 9));
+    const Floats power = ((rest * 0.07802452F + 0.22606716F) * rest + 0.69583354F) * rest + 0.99992522F;
+    return reinterpret_cast<Floats>(
+        _mm512_maskz_scalef_ps(0xFFFF, reinterpret_cast<__m512>(power), reinterpret_cast<__m512>(x)));
 }
 
 INLINE void stored_before() {
@@ -78,7 +125,7 @@ INLINE void stored_before() {
 // Tiles 0 to 3 are results: of one tile of queries with four of keys or values, or with two of each. 4 and 5 are
 // queries (or weights), 6 and 7 in turn keys or values.
 #define MULTIPLY(right, result, result_too, from) \
-    ahead.ask();                                  \
+    ahead.meet(tiles_ahead_of_several);           \
     _tile_loadd(right, from, line);               \
     _tile_dpbf16ps(result, 4, right);             \
     if constexpr (both) _tile_dpbf16ps(result_too, 5, right);
@@ -114,20 +161,38 @@ INLINE void find_scores(const Bf16* queries, const Bf16* keys, std::int64_t head
 #undef SAVE
 }
 
+/// The scores of 32 keys and of one tile of queries, as keys follow each other in memory.
+INLINE void find_scores_in_order(const Bf16* queries, const Bf16* keys, std::int64_t head_dim, Ahead& ahead,
+                                 float* to) {
+    _tile_zero(0);
+    for (std::int64_t i = 0; i < head_dim * side; i += tile) {
+        ahead.meet(tiles_ahead);
+        _tile_loadd(4, queries + i, line);
+        _tile_loadd(6, keys + i, line);
+        _tile_dpbf16ps(0, 4, 6);
+    }
+    _tile_stored(0, to, chunk * sizeof(float));
+    _tile_zero(1);
+    for (std::int64_t i = 0; i < head_dim * side; i += tile) {
+        ahead.meet(tiles_ahead);
+        _tile_loadd(4, queries + i, line);
+        _tile_loadd(7, keys + side * head_dim + i, line);
+        _tile_dpbf16ps(1, 4, 7);
+    }
+    _tile_stored(1, to + side, chunk * sizeof(float));
+}
+
 /// Queries lie as lay_queries leaves them; there are more than a tile's where it is `both`.
 template <bool both>
-void find_all_scores(const Bf16* queries, const Bf16* keys, Span span, std::int64_t head_dim, Ahead ahead, Room& room) {
+void find_all_scores(const Bf16* queries, const Bf16* keys, Span span, std::int64_t head_dim, Ahead& ahead, Room& room) {
     stored_before();
-    for (std::int64_t at = span.begin; at < span.end;) {
+    for (std::int64_t at = span.begin; at < span.end; ++at) {
         const Bf16* const from = keys + at * strip * head_dim;
         float* const to = room.scores[0] + at * strip;
-        if (!both && at + 2 <= span.end) {
-            find_scores<false, 4>(queries, from, head_dim, ahead, to);
-            at += 2;
-        } else {
+        if constexpr (both)
             find_scores<both, 2>(queries, from, head_dim, ahead, to);
-            ++at;
-        }
+        else
+            find_scores_in_order(queries, from, head_dim, ahead, to);
     }
 }
 
@@ -152,10 +217,12 @@ void find_weights(std::int64_t query, Span span, std::int64_t head_dim, const At
         state.sum[query] *= shrink[0];
         largest = now;
     }
+    constexpr float log2_e = 1.44269504F;
+    const float least = now * log2_e;
     Floats sums = {};
     for (std::int64_t at = span.begin; at < span.end; ++at) {
-        const Floats first = exponential(load(scores + at * strip) - now);
-        const Floats second = exponential(load(scores + at * strip + side) - now);
+        const Floats first = power_of_two(load(scores + at * strip) * log2_e - least);
+        const Floats second = power_of_two(load(scores + at * strip + side) * log2_e - least);
         sums += first + second;
         narrow(first, second, &room.weights[query / side][at][query % side * strip]);
     }
@@ -179,19 +246,37 @@ INLINE void add_columns(const Bf16* values, Span span, std::int64_t head_dim, Ah
 #undef SAVE
 }
 
-template <bool both>
-void add_values(const Bf16* values, Span span, std::int64_t head_dim, Ahead ahead, const Room& room, float* sums) {
-    stored_before();
-    for (std::int64_t i = 0; i < head_dim;) {
-        const Bf16* const from = values + i * most_positions;
-        if (!both && i + 4 * side <= head_dim) {
-            add_columns<false, 4>(from, span, head_dim, ahead, room, sums + i);
-            i += 4 * side;
-        } else {
-            add_columns<both, 2>(from, span, head_dim, ahead, room, sums + i);
-            i += 2 * side;
+/// Those of one tile of queries, as values follow each other in memory.
+INLINE void add_in_order(const Bf16* values, Span span, std::int64_t head_dim, Ahead& ahead, const Room& room,
+                         float* sums) {
+    const std::int64_t row_bytes = head_dim * static_cast<std::int64_t>(sizeof(float));
+    for (std::int64_t at = span.begin; at < span.end;) {
+        const bool two = at % 2 == 0 && at + 2 <= span.end;  // strips of these 64 positions
+        _tile_loadd(4, room.weights[0][at], line);
+        if (two) _tile_loadd(5, room.weights[0][at + 1], line);
+        const Bf16* from = values + at / 2 * most_positions * head_dim + at % 2 * tile;
+        for (std::int64_t i = 0; i < head_dim; i += side, from += 2 * tile) {
+            ahead.meet(tiles_ahead);
+            _tile_loadd(0, sums + i, row_bytes);
+            _tile_loadd(6, from, line);
+            _tile_dpbf16ps(0, 4, 6);
+            if (two) {
+                ahead.meet(tiles_ahead);
+                _tile_loadd(7, from + tile, line);
+                _tile_dpbf16ps(0, 5, 7);
+            }
+            _tile_stored(0, sums + i, row_bytes);
         }
+        at += two ? 2 : 1;
     }
+}
+
+template <bool both>
+void add_values(const Bf16* values, Span span, std::int64_t head_dim, Ahead& ahead, const Room& room, float* sums) {
+    stored_before();
+    if constexpr (!both) return add_in_order(values, span, head_dim, ahead, room, sums);
+    for (std::int64_t i = 0; i < head_dim; i += 2 * side)
+        add_columns<both, 2>(values + i * most_positions, span, head_dim, ahead, room, sums + i);
 }
 #undef MULTIPLY
 #undef MULTIPLY_ALL
@@ -228,11 +313,8 @@ void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16*
     lay_queries(q, rows, head_dim, laid.data()->values);
     std::int64_t configured = 0;
     const std::int64_t last = first + count;
-    const auto ahead_of = [&](const Bf16* from, std::int64_t begin) {
-        const std::int64_t positions = std::clamp<std::int64_t>(last - begin, 0, chunk);
-        return Ahead(from + begin * head_dim, (positions + strip - 1) / strip * strip * head_dim / tile);
-    };
-    for (Ahead keys_first = ahead_of(keys, first / strip * strip); keys_first.left() > 0;) keys_first.ask();
+    Ahead of_memory(keys, values, first, last, head_dim);
+    for (std::int64_t i = 0; i < tiles_ahead; ++i) of_memory.ask(tiles_ahead);
     for (std::int64_t begin = first / most_positions * most_positions; begin < last; begin += chunk) {
         Span span;
         span.first = std::max<std::int64_t>(0, first - begin);
@@ -246,12 +328,14 @@ void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16*
             const AttentionState here = {state.largest + row, state.sum + row, state.values + row * head_dim};
             const auto find = some > side ? find_all_scores<true> : find_all_scores<false>;
             const auto add = some > side ? add_values<true> : add_values<false>;
-            const Ahead nothing(nullptr, 0);
-            find(laid.data()->values + row * head_dim, keys + begin * head_dim, span, head_dim,
-                 row == 0 ? ahead_of(values, begin) : nothing, room);
-            for (std::int64_t query = 0; query < some; ++query) find_weights(query, span, head_dim, here, room);
-            add(values + begin * head_dim, span, head_dim, row == 0 ? ahead_of(keys, begin + chunk) : nothing, room,
-                here.values);
+            Ahead nothing;  // what later rows meet is in the caches
+            Ahead& ahead = row == 0 ? of_memory : nothing;
+            find(laid.data()->values + row * head_dim, keys + begin * head_dim, span, head_dim, ahead, room);
+            for (std::int64_t query = 0; query < some; ++query) {
+                ahead.ask(tiles_ahead_of_weights);
+                find_weights(query, span, head_dim, here, room);
+            }
+            add(values + begin * head_dim, span, head_dim, ahead, room, here.values);
         }
     }
     _tile_release();
