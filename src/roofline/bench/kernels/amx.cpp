@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "roofline/bench/kernels/turn.hpp"
 #include "roofline/measure/tile_registers.hpp"
 
 namespace roofline::bench {
@@ -33,8 +34,7 @@ constexpr std::int64_t least_rows_int4 = 8;
 constexpr std::int64_t stretch_bytes = 8 << 10;
 constexpr std::int64_t block_bytes = 512 << 10;
 
-/// What is as wide as a tile register's row: 16 numbers of a row of results.
-using Row = float __attribute__((vector_size(64), aligned(64)));
+using Row = SixteenFloats;  // what is as wide as a tile register's row: 16 numbers of a row of results
 using UnalignedRow = float __attribute__((vector_size(64), aligned(4)));
 using Integers = std::int32_t __attribute__((vector_size(64), aligned(64)));
 
@@ -87,28 +87,6 @@ ROOFLINE_TILES(Int8Tiles, "amx-int8", _tile_dpbssd)
 #undef ROOFLINE_TILES
 #undef ROOFLINE_STEP
 
-/// Neighbouring stretches of `width` lanes change places between two vectors.
-template <int width, int... place>
-__attribute__((target("avx512f"))) inline void exchange(Row& a, Row& b, std::integer_sequence<int, place...>) {
-    const Row first = __builtin_shuffle(a, b, Integers{((place & width) == 0 ? place : place - width + tile_side)...});
-    b = __builtin_shuffle(a, b, Integers{((place & width) == 0 ? place + width : place + tile_side)...});
-    a = first;
-}
-/// Rows become columns.
-__attribute__((target("avx512f"))) inline void turn(Row (&rows)[tile_side]) {
-    const auto step = [&]<int width>(std::integral_constant<int, width>) __attribute__((target("avx512f"))) {
-#pragma GCC unroll 16
-        for (int i = 0; i < tile_side; ++i) {
-            if ((i & width) == 0)
-                exchange<width>(rows[i], rows[i + width], std::make_integer_sequence<int, tile_side>());
-        }
-    };
-    step(std::integral_constant<int, 1>());
-    step(std::integral_constant<int, 2>());
-    step(std::integral_constant<int, 4>());
-    step(std::integral_constant<int, 8>());
-}
-
 /// 32 rows of W from `from` on, of which [first, last) are ours to write, with a panel or two.
 struct Place {
     std::int64_t from;
@@ -150,9 +128,10 @@ __attribute__((target("avx512f"))) inline void save(const ProductCall& call, con
 template <class Tiles>
 __attribute__((target("avx512f"))) void save_tiles(const ProductCall& call, const Place& place, bool added,
                                                    const typename Tiles::Sums (&sums)[4][tile_side]) {
-    save<Tiles::scaled>(call, place, added, [&](int tile, int i) __attribute__((target("avx512f"))) {
-        return __builtin_convertvector(sums[tile][i], Row);
-    });
+    save<Tiles::scaled>(
+        call, place, added, [&](int tile, int i) __attribute__((target("avx512f"))) {
+            return __builtin_convertvector(sums[tile][i], Row);
+        });
 }
 
 template <class Tiles>
@@ -320,9 +299,10 @@ __attribute__((target("avx512f,amx-tile"))) void several_rows_int4(const Product
             else
                 both ? multiply_int4<true, false>(call, block, panel, totals)
                      : multiply_int4<false, false>(call, block, panel, totals);
-            save<false>(call, {from, row, last, panel}, false, [&](int tile, int i) __attribute__((target("avx512f"))) {
-                return totals[tile / 2 * tile_side + i][tile % 2];
-            });
+            save<false>(
+                call, {from, row, last, panel}, false, [&](int tile, int i) __attribute__((target("avx512f"))) {
+                    return totals[tile / 2 * tile_side + i][tile % 2];
+                });
         }
     }
     _tile_release();

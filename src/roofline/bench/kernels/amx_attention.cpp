@@ -3,10 +3,10 @@
 // operand, up to two tiles of 16, and so are their weights, both in bf16.
 //
 // A product of tiles takes 16 cycles for a kilobyte, with any number of queries: some ten times as fast as memory gives
-// it to one of many processors. So decoding waits for memory, and what it reads is asked for a chunk ahead: values
-// while keys are multiplied, and the next keys meanwhile. Four results are under way at a time, because each product
-// waits 52 cycles for the one before it.
-#include "roofline/bench/kernels/attention.hpp"
+// it to one of many processors. So decoding waits for memory, and meets keys and values in the order in which they lie:
+// loads of tiles that ask for the next kilobyte or two read as fast as a loop that only reads. With more than a tile of
+// queries four results are under way at a time, because each product waits 52 cycles for the one before it.
+#include "roofline/bench/kernels/amx_attention.hpp"
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <algorithm>
@@ -21,15 +21,8 @@
 namespace roofline::bench::tile_attention {
 namespace {
 
-#define ROOFLINE_LANES 16
-#include "roofline/bench/kernels/lanes.inc"
-#undef ROOFLINE_LANES
+#include "roofline/bench/kernels/amx_attention.inc"
 
-#define INLINE inline __attribute__((always_inline))
-
-constexpr std::int64_t side = 16;            // queries, keys or columns of a tile
-constexpr std::int64_t line = 64;            // bytes
-constexpr std::int64_t tile = 512;           // numbers in bf16
 constexpr std::int64_t strip = 2 * side;     // keys, or positions of values, that are multiplied together
 constexpr std::int64_t most_positions = 64;  // the positions of values that lie together
 constexpr std::int64_t chunk = 128;          // positions whose scores are known before their values are read
@@ -101,27 +94,6 @@ class Ahead {
     std::int64_t under_way_ = 0;
 };
 
-/// To bf16.
-INLINE void narrow(const Floats& first, const Floats& second, Bf16* to) {
-    const __m512bh both = _mm512_cvtne2ps_pbh(second, first);
-    __builtin_memcpy(to, &both, sizeof both);
-}
-
-/// 2^x for x <= 0, off by 0.8 in ten thousand: it is rounded to bf16, which is off by 20. Not below the least normal
-/// number, under which arithmetic takes a hundred times as long.
-INLINE Floats power_of_two(Floats x) {
-    const Floats least = Floats{} - 125.0F;
-    x = x > least ? x : least;
-    const auto rest = reinterpret_cast<Floats>(_mm512_maskz_reduce_ps(0xFFFF, reinterpret_cast<__m512>(x), 9));
-    const Floats power = ((rest * 0.07802452F + 0.22606716F) * rest + 0.69583354F) * rest + 0.99992522F;
-    return reinterpret_cast<Floats>(
-        _mm512_maskz_scalef_ps(0xFFFF, reinterpret_cast<__m512>(power), reinterpret_cast<__m512>(x)));
-}
-
-INLINE void stored_before() {
-    asm volatile("" : : : "memory");  // the loads of tiles do not say what they read
-}
-
 // Tiles 0 to 3 are results: of one tile of queries with four of keys or values, or with two of each. 4 and 5 are
 // queries (or weights), 6 and 7 in turn keys or values.
 #define MULTIPLY(right, result, result_too, from) \
@@ -184,7 +156,8 @@ INLINE void find_scores_in_order(const Bf16* queries, const Bf16* keys, std::int
 
 /// Queries lie as lay_queries leaves them; there are more than a tile's where it is `both`.
 template <bool both>
-void find_all_scores(const Bf16* queries, const Bf16* keys, Span span, std::int64_t head_dim, Ahead& ahead, Room& room) {
+void find_all_scores(const Bf16* queries, const Bf16* keys, Span span, std::int64_t head_dim, Ahead& ahead,
+                     Room& room) {
     stored_before();
     for (std::int64_t at = span.begin; at < span.end; ++at) {
         const Bf16* const from = keys + at * strip * head_dim;
@@ -217,7 +190,6 @@ void find_weights(std::int64_t query, Span span, std::int64_t head_dim, const At
         state.sum[query] *= shrink[0];
         largest = now;
     }
-    constexpr float log2_e = 1.44269504F;
     const float least = now * log2_e;
     Floats sums = {};
     for (std::int64_t at = span.begin; at < span.end; ++at) {
@@ -351,8 +323,8 @@ const AttentionKernels* amx_attention() {
         const AttentionKernels* vectors = avx512_attention();
         if (vectors == nullptr || !__builtin_cpu_supports("avx512bf16") || !measure::has_tile_products_bf16())
             return nullptr;
-        static const AttentionKernels kernels = {"AMX", tile_attention::piece_bf16, vectors->bf16_rows, vectors->fp32,
-                                                 KvLayout::pairs};
+        static const AttentionKernels kernels = {"AMX", tile_attention::piece_bf16, tile_rows_attention::piece,
+                                                 vectors->fp32, KvLayout::pairs};
         return &kernels;
     }();
     return here;

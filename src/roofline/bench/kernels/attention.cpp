@@ -63,7 +63,8 @@ void decode(const AttentionCall& call, AttentionKernels::Piece<T> piece, Threads
                 sum += weight * state[group + query];
                 for (std::int64_t i = 0; i < d; ++i) out[i] += weight * state[values_at + query * d + i];
             }
-            for (std::int64_t i = 0; i < d; ++i) out[i] /= sum;
+            const float share = 1.0F / sum;
+            for (std::int64_t i = 0; i < d; ++i) out[i] *= share;
         }
     };
     const auto attend_to = [&](std::int64_t item) {

@@ -268,8 +268,7 @@ inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, 
             const __mmask64 second_half = bytes == 64 ? ~__mmask64{0} : bytes == 48 ? 0xFFFFFFFFU : 0;
             MetByRun met[columns];
             for (int column = 0; column < columns; ++column)
-                met[column] =
-                    MetByRun(x + column * call.k + (begin + at) * group, first_half, second_half, shift);
+                met[column] = MetByRun(x + column * call.k + (begin + at) * group, first_half, second_half, shift);
             for (int i = 0; i < count; ++i) {
                 __builtin_prefetch(from[i] + bytes_ahead);
                 const __m512i both = _mm512_maskz_loadu_epi8(there, from[i]);
@@ -278,11 +277,10 @@ inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, 
                 const __m512i high =
                     _mm512_shuffle_epi8(values, _mm512_and_si512(_mm512_srli_epi16(both, 4), low_half));
                 for (int column = 0; column < columns; ++column) {
-                    const __m512i sums = _mm512_dpbusd_epi32(
-                        _mm512_dpbusd_epi32(met[column].off, low, met[column].low), high, met[column].high);
+                    const __m512i sums = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(met[column].off, low, met[column].low),
+                                                             high, met[column].high);
                     const __m512 scales = _mm512_maskz_permutexvar_ps(
-                        0xFFFF, own_group,
-                        _mm512_castps128_ps512(_mm_load_ps(factors[i][column] + at)));
+                        0xFFFF, own_group, _mm512_castps128_ps512(_mm_load_ps(factors[i][column] + at)));
                     totals[i][column] =
                         _mm512_fmadd_ps(_mm512_maskz_cvtepi32_ps(0xFFFF, sums), scales, totals[i][column]);
                 }
