@@ -13,6 +13,8 @@
  *                        and one 4-bit zero point a group, two to a byte, the low half first
  *                "mxfp4" groups of 32 along k in 16 bytes, in which e2m1 lie as those of int4 do; times
  *                        2^(scales[n][k / 32] - 127)  (bytes)
+ *                "fp8"   w is e4m3, times scales[n]  (float)
+ *                "fp8_block"  w is e4m3, times scales[n / 128][k / 128]  (float; the last ones may be of less)
  * Attention (kind "attention"):  out[b][t][h][d] over q[b][t][h][d] (both fp32) and keys, values
  *   [b][kv_head][position][d] in kv_dtype ("bf16" or "fp32"); causal: token t of `tokens` sees the first
  *   context - tokens + t + 1 positions; scores are divided by sqrt(head_dim).
@@ -41,7 +43,7 @@ struct roofline_shape {
 struct roofline_operands {
     const float* x;       /* input of a product; queries of attention */
     const void* weights;  /* or null */
-    const void* scales;   /* int8: float; int4: bf16; mxfp4: bytes */
+    const void* scales;   /* int8, fp8, fp8_block: float; int4: bf16; mxfp4: bytes */
     const uint8_t* zeros; /* int4 */
     const void* keys;
     const void* values;

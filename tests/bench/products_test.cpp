@@ -32,8 +32,8 @@ std::vector<const ProductKernels*> all_products() {
 TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
     const auto threads = team();
     for (const ProductKernels* kernels : all_products()) {
-        for (const WeightFormat type :
-             {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4, WeightFormat::mxfp4}) {
+        for (const WeightFormat type : {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4,
+                                        WeightFormat::mxfp4, WeightFormat::fp8, WeightFormat::fp8_block}) {
             // One row, a pair, a part of a panel, whole panels and a rest; rows of W that fill no tile (a few, not a
             // lone one: an output may be near zero by itself, and errors are told in parts of the typical one); a
             // depth beyond what is worked on at once; int4 in whole eights of groups, in eights and a rest, and in an
@@ -74,6 +74,36 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                 EXPECT_LE(error, tolerance(operands->task))
                     << kernels->name << " " << name(type) << " " << m << " x " << n << " x " << k;
             }
+        }
+    }
+}
+
+TEST(Products, EveryNumberOfE4m3IsWhatItsBitsSay) {
+    // s eeee mmm: 2^(e - 7) (1 + m / 8), and below 2^-6 m / 8 of that.
+    const std::vector<std::pair<std::uint8_t, float>> known = {
+        {0x00, 0.0F},   {0x01, 0x1p-9F},  {0x07, 7 * 0x1p-9F},   {0x08, 0x1p-6F},  {0x0F, 15 * 0x1p-9F},
+        {0x30, 0.5F},   {0x38, 1.0F},     {0x3D, 1.625F},        {0x47, 3.75F},    {0x78, 256.0F},
+        {0x7E, 448.0F}, {0x81, -0x1p-9F}, {0x87, -0.013671875F}, {0x88, -0x1p-6F}, {0xB8, -1.0F},
+        {0xC7, -3.75F}, {0xFE, -448.0F}};
+    constexpr std::int64_t k = 256;
+    const auto n = static_cast<std::int64_t>(known.size());
+    // One at a place of its own in each row, scales that differ by blocks of columns, x that is its column's power.
+    std::vector<std::uint8_t> w(static_cast<std::size_t>(n * k));
+    for (std::int64_t row = 0; row < n; ++row)
+        w[static_cast<std::size_t>(row * k + 15 * row)] = known[static_cast<std::size_t>(row)].first;
+    std::vector<float> x(k, 2.0F);
+    std::vector<float> scales = {1.0F, 4.0F};
+    std::vector<float> y(static_cast<std::size_t>(n));
+    for (const ProductKernels* kernels : all_products()) {
+        ProductCall call{.m = 1, .n = n, .k = k, .x = x.data(), .y = y.data()};
+        call.weights.type = WeightFormat::fp8_block;
+        call.weights.values = w.data();
+        call.weights.block_scales = scales.data();
+        kernels->fp8(call, 0, n);
+        for (std::int64_t row = 0; row < n; ++row) {
+            const auto& [bits, value] = known[static_cast<std::size_t>(row)];
+            EXPECT_EQ(y[static_cast<std::size_t>(row)], value * 2.0F * (15 * row < 128 ? 1.0F : 4.0F))
+                << kernels->name << " " << static_cast<int>(bits);
         }
     }
 }

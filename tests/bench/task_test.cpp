@@ -87,8 +87,8 @@ TEST(WeightFormats, AreFoundByNameAndNumber) {
 TEST(WeightFormats, ThatABackendDoesNotReadNameTheNearest) {
     EXPECT_EQ(unread_by("processor", WeightFormat::mxfp4),
               "no processor kernel reads mxfp4 weights; --dtype int4 asks for the nearest that one does");
-    EXPECT_EQ(unread_by("processor", WeightFormat::fp8_block),
-              "no processor kernel reads fp8_block weights; --dtype int8 asks for the nearest that one does");
+    EXPECT_EQ(unread_by("CUDA", WeightFormat::fp8_block),
+              "no CUDA kernel reads fp8_block weights; --dtype int8 asks for the nearest that one does");
 }
 
 TEST(Tasks, RoutedExpertsAreThoseThatAStepTouches) {

@@ -69,6 +69,7 @@ class PluginKernel final : public Kernel {
                 given.weights = view.values;
                 given.scales = view.row_scales;
                 if (view.group_scales != nullptr) given.scales = view.group_scales;
+                if (view.block_scales != nullptr) given.scales = view.block_scales;
                 if (view.group_powers != nullptr) given.scales = view.group_powers;
                 given.zeros = view.group_zeros;
             }

@@ -92,9 +92,18 @@ std::int64_t free_memory() {
     return std::max<std::int64_t>(free, 0);
 }
 
+namespace {
+
+std::int64_t blocks_of(std::int64_t side) {
+    return (side + fp8_block_side - 1) / fp8_block_side;
+}
+
+}  // namespace
+
 std::int64_t WeightMatrix::bytes(std::int64_t n, std::int64_t k, WeightFormat type) {
     const std::int64_t values = aligned(n * k * bits(type) / 8);
-    if (type == WeightFormat::int8) return values + aligned(n * 4);
+    if (type == WeightFormat::int8 || type == WeightFormat::fp8) return values + aligned(n * 4);
+    if (type == WeightFormat::fp8_block) return values + aligned(blocks_of(n) * blocks_of(k) * 4);
     if (type == WeightFormat::int4) {
         const std::int64_t groups = n * (k / int4_group);
         return values + aligned(groups * 2) + aligned((groups + 1) / 2);
@@ -129,6 +138,11 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, Weight
                     if (((value >> shift) & 255U) == 128U) value ^= std::uint64_t{1} << shift;
                 }
             }
+            if (type == WeightFormat::fp8 || type == WeightFormat::fp8_block) {
+                for (unsigned shift = 0; shift < 64; shift += 8) {  // all ones but the sign are no number
+                    if (((value >> shift) & 127U) == 127U) value ^= std::uint64_t{1} << shift;
+                }
+            }
             std::memcpy(values + i * 8, &value, 8);
         }
     });
@@ -137,6 +151,14 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, Weight
         for (std::int64_t row = 0; row < n; ++row)
             scales[row] = magnitude * (1.0F + 0.5F * random_value(seed + 7 + static_cast<std::uint64_t>(row))) / 127.0F;
         matrix.view_.row_scales = scales;
+    } else if (type == WeightFormat::fp8 || type == WeightFormat::fp8_block) {
+        // e4m3 of random bits is 100 by the root of its mean square, where numbers in +-1 are 0.58.
+        auto* scales = reinterpret_cast<float*>(values + payload);
+        const bool by_rows = type == WeightFormat::fp8;
+        const std::int64_t count = by_rows ? n : blocks_of(n) * blocks_of(k);
+        for (std::int64_t i = 0; i < count; ++i)
+            scales[i] = magnitude * (1.0F + 0.5F * random_value(seed + 13 + static_cast<std::uint64_t>(i))) / 173.0F;
+        (by_rows ? matrix.view_.row_scales : matrix.view_.block_scales) = scales;
     } else if (type == WeightFormat::mxfp4) {
         // e2m1 of random bits is 2.9 by the root of its mean square, where numbers in +-1 are 0.58.
         const int power = 127 + static_cast<int>(std::lround(std::log2(magnitude / 5.07F)));
@@ -255,6 +277,13 @@ double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
             return from_bf16(static_cast<const Bf16*>(view_.values)[place]);
         case WeightFormat::int8:
             return static_cast<double>(static_cast<const std::int8_t*>(view_.values)[place]) * view_.row_scales[row];
+        case WeightFormat::fp8:
+        case WeightFormat::fp8_block: {
+            const int bits = static_cast<const std::uint8_t*>(view_.values)[place];
+            const int exponent = bits >> 3 & 15;
+            const double size = exponent > 0 ? std::ldexp(8 + (bits & 7), exponent - 10) : std::ldexp(bits & 7, -9);
+            return (bits < 128 ? size : -size) * view_.fp8_scale(row, column, k_);
+        }
         case WeightFormat::mxfp4: {
             constexpr double sizes[8] = {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
             const auto* bytes = static_cast<const std::uint8_t*>(view_.values);

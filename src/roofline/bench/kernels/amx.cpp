@@ -128,10 +128,9 @@ __attribute__((target("avx512f"))) inline void save(const ProductCall& call, con
 template <class Tiles>
 __attribute__((target("avx512f"))) void save_tiles(const ProductCall& call, const Place& place, bool added,
                                                    const typename Tiles::Sums (&sums)[4][tile_side]) {
-    save<Tiles::scaled>(
-        call, place, added, [&](int tile, int i) __attribute__((target("avx512f"))) {
-            return __builtin_convertvector(sums[tile][i], Row);
-        });
+    save<Tiles::scaled>(call, place, added, [&](int tile, int i) __attribute__((target("avx512f"))) {
+        return __builtin_convertvector(sums[tile][i], Row);
+    });
 }
 
 template <class Tiles>
@@ -299,10 +298,9 @@ __attribute__((target("avx512f,amx-tile"))) void several_rows_int4(const Product
             else
                 both ? multiply_int4<true, false>(call, block, panel, totals)
                      : multiply_int4<false, false>(call, block, panel, totals);
-            save<false>(
-                call, {from, row, last, panel}, false, [&](int tile, int i) __attribute__((target("avx512f"))) {
-                    return totals[tile / 2 * tile_side + i][tile % 2];
-                });
+            save<false>(call, {from, row, last, panel}, false, [&](int tile, int i) __attribute__((target("avx512f"))) {
+                return totals[tile / 2 * tile_side + i][tile % 2];
+            });
         }
     }
     _tile_release();
@@ -327,7 +325,7 @@ void pack_for_tiles(const void* x, std::int64_t m, std::int64_t row_bytes, Weigh
 }
 
 bool reads_panels(WeightFormat weights, std::int64_t m, std::int64_t n, std::int64_t k) {
-    if (weights == WeightFormat::fp32 || weights == WeightFormat::mxfp4 || n < rows_at_once) return false;
+    if (weights == WeightFormat::fp32 || stays_in_rows(weights) || n < rows_at_once) return false;
     if (weights == WeightFormat::int4) return m >= least_rows_int4;
     return m >= least_rows && k * bits(weights) / 8 % line == 0;
 }
@@ -361,6 +359,7 @@ const ProductKernels* amx_products() {
                                                .int8 = amx::product_int8,
                                                .int4 = amx::product_int4,
                                                .mxfp4 = vectors->mxfp4,
+                                               .fp8 = vectors->fp8,
                                                .panels = {.rows = amx::tile_side,
                                                           .rows_of_w = amx::rows_at_once,
                                                           .pack = amx::pack_for_tiles,

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "roofline/bench/kernels/attention.hpp"
+#include "roofline/bench/kernels/fp8.hpp"
 #include "roofline/bench/kernels/group_factors.hpp"
 #include "roofline/bench/kernels/mxfp4.hpp"
 #include "roofline/bench/kernels/products.hpp"
@@ -87,8 +88,9 @@ inline __attribute__((always_inline)) void int4_sums(const std::uint8_t* const (
 namespace roofline::bench {
 const ProductKernels* avx2_products() {
     static constexpr ProductKernels kernels = {
-        "AVX2", avx2::product_fp32, avx2::product_bf16, avx2::product_int8, avx2::product_int4, avx2_mxfp4};
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &kernels : nullptr;
+        "AVX2", avx2::product_fp32, avx2::product_bf16, avx2::product_int8, avx2::product_int4, avx2_mxfp4, avx2_fp8};
+    const bool here = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    return here ? &kernels : nullptr;
 }
 const AttentionKernels* avx2_attention() {
     static constexpr AttentionKernels kernels = {"AVX2", avx2::attention_piece<Bf16>, avx2::attention_piece<Bf16>,

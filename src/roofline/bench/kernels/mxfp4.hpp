@@ -9,7 +9,7 @@ void portable_mxfp4(const ProductCall& call, std::int64_t first, std::int64_t la
 #if defined(__aarch64__)
 void neon_mxfp4(const ProductCall& call, std::int64_t first, std::int64_t last);  // needs dot products of bytes
 #elif defined(__x86_64__)
-void avx2_mxfp4(const ProductCall& call, std::int64_t first, std::int64_t last);  // needs FMA too
+void avx2_mxfp4(const ProductCall& call, std::int64_t first, std::int64_t last);    // needs FMA too
 void avx512_mxfp4(const ProductCall& call, std::int64_t first, std::int64_t last);  // needs VNNI
 #endif
 

@@ -1,5 +1,6 @@
 // The products for AArch64 with the bf16 and i8mm instructions (Neoverse V1 and N2, Apple M2 and later). bf16 and int8
 // are in neon_tiles.cpp, int4 in neon_int4.cpp and neon_int4_rows.cpp.
+#include "roofline/bench/kernels/fp8.hpp"
 #include "roofline/bench/kernels/mxfp4.hpp"
 #include "roofline/bench/kernels/neon_tiles.hpp"
 #include "roofline/bench/kernels/products.hpp"
@@ -87,7 +88,7 @@ void pack_pairs(const void* x, std::int64_t m, std::int64_t row_bytes, WeightFor
 }
 
 bool reads_panels(WeightFormat type, std::int64_t m, std::int64_t, std::int64_t) {
-    return type != WeightFormat::fp32 && type != WeightFormat::mxfp4 && m > 1;
+    return type != WeightFormat::fp32 && !stays_in_rows(type) && m > 1;
 }
 
 void product_fp32(const ProductCall& call, std::int64_t first, std::int64_t last) {
@@ -110,6 +111,7 @@ const ProductKernels* neon_products() {
                                                .int8 = neon::product_int8,
                                                .int4 = neon::product_int4,
                                                .mxfp4 = neon_mxfp4,
+                                               .fp8 = neon_fp8,
                                                .panels = {.pack = neon::pack_pairs, .read = neon::reads_panels},
                                                .tiles = Tiles::eights,
                                                .abreast = 4,

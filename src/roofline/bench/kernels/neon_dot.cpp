@@ -6,6 +6,7 @@
 // 14 GB/s instead of 20), and two vector instructions start in each. So tiles are read one after the other, and four of
 // these instructions for 16 bytes are what memory allows: one row of x takes 4 in bf16 (two to widen them, two
 // products), 1 in int8, 4 in int4 and 11 for each group of 128, all that belongs to it.
+#include "roofline/bench/kernels/fp8.hpp"
 #include "roofline/bench/kernels/mxfp4.hpp"
 #include "roofline/bench/kernels/products.hpp"
 
@@ -144,10 +145,11 @@ INLINE typename Type::Sum tile_sums(const char* line, const char* x, std::int64_
 // v31: zeros, which become the lower halves. Two lines are a step: a row has 16 numbers at the least.
 // clang-format off: a line is a vector
 #define WIDEN(even, odd, w) "trn1 v" #even ".8h, v31.8h, v" #w ".8h\n trn2 v" #odd ".8h, v31.8h, v" #w ".8h\n"
-#define ADD(one, two, even, odd, x, lane, next)                                                          \
+#define ADD(one, two, even, odd, x, lane, next) \
     "fmla v" #one ".4s, v" #even ".4s, v" #x ".s[" #lane "]\n fmla v" #two ".4s, v" #odd ".4s, v" #x ".s[" #next "]\n"
-#define LINE(at, x_at, x, next_x)                                                                        \
-    "ldp q20, q21, [%[line], #" #at "]\n ldp q22, q23, [%[line], #" #at " + 32]\n"                       \
+#define LINE(at, x_at, x, next_x)                                       \
+    "ldp q20, q21, [%[line], #" #at "]\n ldp q22, q23, [%[line], #" #at \
+    " + 32]\n"                                                          \
     "prfm pldl1keep, [%[line], #" #at " + 512]\n ldp q" #x ", q" #next_x ", [%[x], #" #x_at "]\n"
 template <>
 INLINE float32x4_t tile_sums<Bf16s>(const char* line, const char* x, std::int64_t row_bytes) {
@@ -353,14 +355,16 @@ alignas(16) constexpr std::uint8_t to_floats[16] = {0, none, none, 4, 1, none, n
 // nothing of the next group waits for them they need no place of their own. v0 and v1: sums, v20 and v21: L and H,
 // v22 to v25: weights, v26 and v27: the same shifted, v28: totals, v29: to_floats, v30: 2^23.
 // clang-format off: a line is a step
-#define VECTOR(w, low, lane, last_low, last_lane, last_x)                                                  \
-    "shl v" #low ".16b, v" #w ".16b, #4\n udot v0.4s, v" #w ".16b, v21.4b[" #lane "]\n"                     \
+#define VECTOR(w, low, lane, last_low, last_lane, last_x)                         \
+    "shl v" #low ".16b, v" #w ".16b, #4\n udot v0.4s, v" #w ".16b, v21.4b[" #lane \
+    "]\n"                                                                         \
     "udot v1.4s, v" #last_low ".16b, v" #last_x ".4b[" #last_lane "]\n"
-#define RUN(at, x_at, x, last_x)                                                                           \
-    "ldp q22, q23, [%[values], #" #at "]\n ldp q" #x ", q21, [%[x], #" #x_at "]\n"                          \
-    "ldp q24, q25, [%[values], #" #at " + 32]\n prfm pldl1keep, [%[values], #" #at " + 768]\n"              \
-    VECTOR(22, 26, 0, 27, 3, last_x) VECTOR(23, 27, 1, 26, 0, x)                                            \
-    VECTOR(24, 26, 2, 27, 1, x) VECTOR(25, 27, 3, 26, 2, x)
+#define RUN(at, x_at, x, last_x)                                                                         \
+    "ldp q22, q23, [%[values], #" #at "]\n ldp q" #x ", q21, [%[x], #" #x_at                             \
+    "]\n"                                                                                                \
+    "ldp q24, q25, [%[values], #" #at " + 32]\n prfm pldl1keep, [%[values], #" #at                       \
+    " + 768]\n" VECTOR(22, 26, 0, 27, 3, last_x) VECTOR(23, 27, 1, 26, 0, x) VECTOR(24, 26, 2, 27, 1, x) \
+        VECTOR(25, 27, 3, 26, 2, x)
 struct Run {
     const std::uint8_t* values;
     const Bf16* scales;
@@ -369,7 +373,8 @@ struct Run {
     float* y;
 };
 
-void tiles_by_one_row(Run run, std::int64_t tiles, std::int64_t groups, const std::int8_t* x, const Factors<1>* factors) {
+void tiles_by_one_row(Run run, std::int64_t tiles, std::int64_t groups, const std::int8_t* x,
+                      const Factors<1>* factors) {
     constexpr std::uint64_t four_halves = 0x0F0F0F0FU;
     std::uint64_t zeros;
     std::uint64_t shift;
@@ -521,7 +526,7 @@ void pack_fours(const void* x, std::int64_t m, std::int64_t row_bytes, WeightFor
 }
 
 bool reads_panels(WeightFormat type, std::int64_t m, std::int64_t, std::int64_t) {
-    return type != WeightFormat::mxfp4 && m > 1;
+    return !stays_in_rows(type) && m > 1;
 }
 
 }  // namespace
@@ -536,6 +541,7 @@ const ProductKernels* neon_dot_products() {
                                                .int8 = neon_dot::product<neon_dot::Int8s>,
                                                .int4 = neon_dot::product_int4,
                                                .mxfp4 = neon_mxfp4,
+                                               .fp8 = neon_fp8,
                                                .panels = {.pack = neon_dot::pack_fours, .read = neon_dot::reads_panels},
                                                .tiles = Tiles::fours,
                                                .x_of_bf16 = DType::fp32,

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "roofline/bench/kernels/attention.hpp"
+#include "roofline/bench/kernels/fp8.hpp"
 #include "roofline/bench/kernels/group_factors.hpp"
 #include "roofline/bench/kernels/mxfp4.hpp"
 #include "roofline/bench/kernels/products.hpp"
@@ -20,9 +21,13 @@ namespace portable {
 }  // namespace portable
 
 const ProductKernels& portable_products() {
-    static constexpr ProductKernels kernels = {
-        "portable",    portable::product_fp32, portable::product_bf16, portable::product_int8, portable::product_int4,
-        portable_mxfp4};
+    static constexpr ProductKernels kernels = {"portable",
+                                               portable::product_fp32,
+                                               portable::product_bf16,
+                                               portable::product_int8,
+                                               portable::product_int4,
+                                               portable_mxfp4,
+                                               portable_fp8};
     return kernels;
 }
 

@@ -11,6 +11,9 @@
 //   mxfp4       groups of 32 along k, each 16 bytes, in which weights lie as those of int4 do; w = e2m1 * 2^(power -
 //   127)
 //               with a byte for each group. x is rounded as beside int4. In plain rows for all kernels
+//   fp8         rows of e4m3, one fp32 scale a row; fp8_block: one for 128 x 128, [n / 128][k / 128]. x is fp32. In
+//   plain
+//               rows for all kernels
 // The same bytes in tiles of four rows (the last filled up with zeros), by eights or by fours:
 //   fp32, bf16, int8  [n / 4][16 bytes of a row][2 pairs of rows][first or second 8 bytes][2 rows][8 bytes]
 //                     [n / 4][4 bytes of a row][4 rows][4 bytes]
@@ -33,6 +36,12 @@ namespace roofline::bench {
 
 inline constexpr std::int64_t int4_group = 128;
 inline constexpr std::int64_t mxfp4_group = 32;
+inline constexpr std::int64_t fp8_block_side = 128;
+
+/// Formats that all kernels read as a checkpoint has them, with x in plain rows too.
+inline constexpr bool stays_in_rows(WeightFormat format) {
+    return format == WeightFormat::mxfp4 || format == WeightFormat::fp8 || format == WeightFormat::fp8_block;
+}
 
 /// Values of a row of x that share a scale beside weights of this format, and that its rows are multiples of.
 inline constexpr std::int64_t group_of(WeightFormat format) {
@@ -53,7 +62,8 @@ enum class Tiles : std::uint8_t { none, eights, fours };
 struct Weights {
     WeightFormat type = WeightFormat::bf16;
     const void* values = nullptr;
-    const float* row_scales = nullptr;           // int8
+    const float* row_scales = nullptr;           // int8, fp8
+    const float* block_scales = nullptr;         // fp8_block
     const Bf16* group_scales = nullptr;          // int4: n x k / 128
     const std::uint8_t* group_zeros = nullptr;   // int4: two to a byte, the low half first
     const std::int16_t* group_sums = nullptr;    // int4 by fours
@@ -62,6 +72,11 @@ struct Weights {
 
     bool in_tiles() const { return tiles != Tiles::none; }
     float group_scale(std::int64_t group) const { return from_bf16(group_scales[group]); }
+    float fp8_scale(std::int64_t row, std::int64_t column, std::int64_t k) const {
+        if (block_scales == nullptr) return row_scales[row];
+        const std::int64_t blocks = (k + fp8_block_side - 1) / fp8_block_side;
+        return block_scales[row / fp8_block_side * blocks + column / fp8_block_side];
+    }
     float group_zero(std::int64_t group) const {
         return static_cast<float>((group_zeros[group / 2] >> (group % 2 * 4)) & 15);
     }
@@ -142,6 +157,7 @@ struct ProductKernels {
     Function int8;
     Function int4;
     Function mxfp4;
+    Function fp8;  // and fp8_block
     Panels panels = {};
     Tiles tiles = Tiles::none;  // how weights lie; in fp32 only by fours
     std::int64_t abreast = 0;   // rows, or tiles, that few rows of x read side by side in odd parts; 0: in any parts
@@ -149,13 +165,15 @@ struct ProductKernels {
     WholeBytes whole_bytes = WholeBytes::no;
 
     bool in_tiles(WeightFormat type) const {
-        if (type == WeightFormat::mxfp4) return false;
+        if (stays_in_rows(type)) return false;
         return tiles == Tiles::fours || (tiles == Tiles::eights && type != WeightFormat::fp32);
     }
     /// The type of x beside weights of some type.
     DType type_of_x(WeightFormat weights) const {
         if (weights == WeightFormat::bf16) return x_of_bf16;
-        return weights == WeightFormat::fp32 ? DType::fp32 : DType::int8;
+        const bool as_it_is =
+            weights == WeightFormat::fp32 || weights == WeightFormat::fp8 || weights == WeightFormat::fp8_block;
+        return as_it_is ? DType::fp32 : DType::int8;
     }
 
     Function of(WeightFormat type) const {
@@ -170,6 +188,9 @@ struct ProductKernels {
                 return int4;
             case WeightFormat::mxfp4:
                 return mxfp4;
+            case WeightFormat::fp8:
+            case WeightFormat::fp8_block:
+                return fp8;
             default:
                 return nullptr;
         }
