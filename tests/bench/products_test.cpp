@@ -95,7 +95,7 @@ TEST(Products, EveryNumberOfE4m3IsWhatItsBitsSay) {
     std::vector<float> scales = {1.0F, 4.0F};
     std::vector<float> y(static_cast<std::size_t>(n));
     for (const ProductKernels* kernels : all_products()) {
-        ProductCall call{.m = 1, .n = n, .k = k, .x = x.data(), .y = y.data()};
+        ProductCall call{.m = 1, .n = n, .k = k, .weights = {}, .x = x.data(), .y = y.data()};
         call.weights.type = WeightFormat::fp8_block;
         call.weights.values = w.data();
         call.weights.block_scales = scales.data();

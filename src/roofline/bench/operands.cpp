@@ -311,7 +311,7 @@ void Activations::prepare(const float* x, std::span<ProductCall> calls, const Pr
                           Threads& threads) {
     if (calls.empty()) return;
     narrow(x, calls, kernels, threads);
-    pack(calls, kernels, threads);
+    pack(x, calls, kernels, threads);
 }
 
 void Activations::narrow(const float* x, std::span<ProductCall> calls, const ProductKernels& kernels,
@@ -348,17 +348,25 @@ void Activations::narrow(const float* x, std::span<ProductCall> calls, const Pro
     }
 }
 
-void Activations::pack(std::span<ProductCall> calls, const ProductKernels& kernels, Threads& threads) {
+void Activations::pack(const float* x, std::span<ProductCall> calls, const ProductKernels& kernels, Threads& threads) {
     const Panels& panels = kernels.panels;
     if (panels.read == nullptr) return;
     const WeightFormat weights = calls.front().weights.type;
-    const std::int64_t row_bytes = calls.front().k * bits(kernels.type_of_x(weights)) / 8;
+    const bool wide = panels.of_wide_x != nullptr && panels.of_wide_x(weights);
+    const std::int64_t row_bytes = calls.front().k * bits(wide ? DType::fp32 : kernels.type_of_x(weights)) / 8;
+    // Rows of all products follow each other.
+    const auto* rows = wide ? reinterpret_cast<const std::byte*>(x) : static_cast<const std::byte*>(calls.front().x);
     panels_ = {0};  // where those of each product begin
     for (const ProductCall& call : calls) {
         const bool read = panels.read(weights, call.m, call.n, call.k);
         panels_.push_back(panels_.back() + (read ? (call.m + panels.rows - 1) / panels.rows : 0));
     }
     if (panels_.back() == 0) return;
+    std::vector<std::int64_t> firsts;  // rows of each product
+    for (std::int64_t row = 0; const ProductCall& call : calls) {
+        firsts.push_back(row);
+        row += call.m;
+    }
     // Panels begin with a line: what few rows read of them is then half of all lines, not half of each.
     const std::int64_t panel_bytes = panels.rows * row_bytes;  // whole lines, as k is a multiple of 16
     const std::size_t bytes = size(panels_.back() * panel_bytes);
@@ -371,8 +379,8 @@ void Activations::pack(std::span<ProductCall> calls, const ProductKernels& kerne
             const auto next = std::upper_bound(panels_.begin(), panels_.end(), panel);
             const ProductCall& call = calls[size(next - panels_.begin() - 1)];
             const std::int64_t row = (panel - *(next - 1)) * panels.rows;
-            panels.pack(static_cast<const std::byte*>(call.x) + row * row_bytes, std::min(panels.rows, call.m - row),
-                        row_bytes, weights, to + panel * panel_bytes);
+            panels.pack(rows + (firsts[size(next - panels_.begin() - 1)] + row) * row_bytes,
+                        std::min(panels.rows, call.m - row), row_bytes, weights, to + panel * panel_bytes);
         }
     });
     for (std::size_t i = 0; i < calls.size(); ++i) {

@@ -73,7 +73,7 @@ class Activations {
 
   private:
     void narrow(const float* x, std::span<ProductCall> calls, const ProductKernels& kernels, Threads& threads);
-    void pack(std::span<ProductCall> calls, const ProductKernels& kernels, Threads& threads);
+    void pack(const float* x, std::span<ProductCall> calls, const ProductKernels& kernels, Threads& threads);
     void turn_factors(std::span<ProductCall> calls, std::int64_t rows, Threads& threads);
 
     std::vector<std::byte> narrow_;

@@ -1,12 +1,12 @@
 // The products for x86-64 with tile registers (AMX), where x has several rows. W is the left operand, 16 rows of 64
 // bytes out of plain rows; x the right one, laid so that a tile is a kilobyte after another (pack_for_tiles). Two tiles
-// of W by two of x: four products of 16 x 16 results for four loads. Fewer rows of x, and what no tile takes, go to
-// AVX-512.
+// of W by two of x: four products of 16 x 16 results for four loads. Fewer rows of x go to AVX-512, weights that no
+// tile takes to amx_widened.cpp.
 //
 // Up to some hundred rows of x reading W still takes longer than multiplying: what comes 1 KiB on in each row of W is
 // asked for the first time that it is read. After that it is in the second-level cache, until all rows of x have
 // passed. Results lie by rows of W in a tile, and by rows of x in y: they are turned in registers.
-#include "roofline/bench/kernels/products.hpp"
+#include "roofline/bench/kernels/amx_products.hpp"
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <algorithm>
@@ -16,25 +16,19 @@
 #include <utility>
 #include <vector>
 
-#include "roofline/bench/kernels/turn.hpp"
 #include "roofline/measure/tile_registers.hpp"
 
 namespace roofline::bench {
 namespace amx {
 namespace {
 
-constexpr std::int64_t tile_side = 16;  // rows of a tile, and results beside each other in its lines
-constexpr std::int64_t line = 64;
-constexpr std::int64_t tile_bytes = tile_side * line;
-constexpr std::int64_t rows_at_once = 2 * tile_side;  // of W
-constexpr std::int64_t least_rows = 4;                // of x: fewer are read as fast by AVX-512
-constexpr std::int64_t least_rows_int4 = 8;
+constexpr std::int64_t least_rows = 4;            // of x: fewer are read as fast by AVX-512
+constexpr std::int64_t least_rows_of_halves = 8;  // int4, mxfp4
 // What of W meets all rows of x in turn, 32 at a time, stays in the second-level cache beside these, and so does what
 // another thread on the same core has there: a stretch of some rows.
 constexpr std::int64_t stretch_bytes = 8 << 10;
 constexpr std::int64_t block_bytes = 512 << 10;
 
-using Row = SixteenFloats;  // what is as wide as a tile register's row: 16 numbers of a row of results
 using UnalignedRow = float __attribute__((vector_size(64), aligned(4)));
 using Integers = std::int32_t __attribute__((vector_size(64), aligned(64)));
 
@@ -71,7 +65,7 @@ struct Int8Tiles {
         for (std::int64_t at = 0; at < stretch; at += line) {                                                 \
             if (ask) {                                                                                        \
                 for (std::int64_t row = 0; row < rows_at_once; ++row)                                         \
-                    __builtin_prefetch(w + at + row * row_bytes + 1024, 0, 2);                                \
+                    __builtin_prefetch(w + row * row_bytes + ahead_of(at, row_bytes), 0, 2);                  \
             }                                                                                                 \
             ROOFLINE_STEP(PRODUCT, both)                                                                      \
         }                                                                                                     \
@@ -86,44 +80,6 @@ ROOFLINE_TILES(Bf16Tiles, "amx-bf16", _tile_dpbf16ps)
 ROOFLINE_TILES(Int8Tiles, "amx-int8", _tile_dpbssd)
 #undef ROOFLINE_TILES
 #undef ROOFLINE_STEP
-
-/// 32 rows of W from `from` on, of which [first, last) are ours to write, with a panel or two.
-struct Place {
-    std::int64_t from;
-    std::int64_t first;
-    std::int64_t last;
-    std::int64_t panel;
-};
-
-/// row_of(tile, i): results of row i of a tile, [row of W][row of x]. They are added to what earlier stretches of k
-/// gave, where there were any.
-template <bool scaled, class RowOf>
-__attribute__((target("avx512f"))) inline void save(const ProductCall& call, const Place& place, bool added,
-                                                    const RowOf& row_of) {
-    for (int tile = 0; tile < 4; ++tile) {
-        const std::int64_t row = place.from + tile / 2 * tile_side;
-        const std::int64_t column = place.panel + tile % 2 * tile_side;
-        const std::int64_t before = std::clamp<std::int64_t>(place.first - row, 0, tile_side);
-        const std::int64_t until = std::clamp<std::int64_t>(place.last - row, 0, tile_side);
-        if (before >= until || column >= call.m) continue;
-        const auto ours =
-            static_cast<__mmask16>((1U << static_cast<unsigned>(until)) - (1U << static_cast<unsigned>(before)));
-        Row results[tile_side];
-#pragma GCC unroll 16
-        for (int i = 0; i < tile_side; ++i) results[i] = row_of(tile, i);
-        turn(results);
-        Row scales = {};
-        if constexpr (scaled) scales = _mm512_maskz_loadu_ps(ours, call.weights.row_scales + row);
-#pragma GCC unroll 16
-        for (int i = 0; i < tile_side; ++i) {
-            if (column + i >= call.m) continue;
-            float* const to = call.y + (column + i) * call.n + row;
-            if constexpr (scaled) results[i] *= scales * call.x_scales[column + i];
-            if (added) results[i] += _mm512_maskz_loadu_ps(ours, to);
-            _mm512_mask_storeu_ps(to, ours, results[i]);
-        }
-    }
-}
 
 template <class Tiles>
 __attribute__((target("avx512f"))) void save_tiles(const ProductCall& call, const Place& place, bool added,
@@ -205,9 +161,10 @@ __attribute__((target("avx512f,avx512bw"))) inline void unpack(const std::uint8_
                                                                std::int64_t group, Int4Bytes& to) {
     using Unaligned = std::uint8_t __attribute__((vector_size(64), aligned(1)));
     using Words = std::uint16_t __attribute__((vector_size(64), aligned(64)));
+    const std::int64_t ahead = ahead_of(group * (int4_group / 2), groups * (int4_group / 2));
     for (std::int64_t row = 0; row < rows_at_once; ++row) {
         const std::uint8_t* from = w + (row * groups + group) * (int4_group / 2);
-        __builtin_prefetch(from + 1024, 0, 2);
+        __builtin_prefetch(from - group * (int4_group / 2) + ahead, 0, 2);
         const Bytes bytes = *reinterpret_cast<const Unaligned*>(from);
         to.halves[0][row] = bytes & 15;
         to.halves[1][row] = reinterpret_cast<Bytes>(reinterpret_cast<Words>(bytes) >> 4) & 15;
@@ -309,6 +266,9 @@ __attribute__((target("avx512f,amx-tile"))) void several_rows_int4(const Product
 /// Panels of 16 rows of x: of 64 bytes of them first four of each row, then the next four. Beside int4 first what meets
 /// low halves of a group's bytes and then what meets high halves.
 void pack_for_tiles(const void* x, std::int64_t m, std::int64_t row_bytes, WeightFormat weights, void* packed) {
+    if (widens(weights))
+        return pack_widened(static_cast<const float*>(x), m, row_bytes / static_cast<std::int64_t>(sizeof(float)),
+                            packed);
     const auto* from = static_cast<const char*>(x);
     auto* to = static_cast<char*>(packed);
     for (std::int64_t at = 0; at < row_bytes; at += 4) {
@@ -325,8 +285,12 @@ void pack_for_tiles(const void* x, std::int64_t m, std::int64_t row_bytes, Weigh
 }
 
 bool reads_panels(WeightFormat weights, std::int64_t m, std::int64_t n, std::int64_t k) {
-    if (weights == WeightFormat::fp32 || stays_in_rows(weights) || n < rows_at_once) return false;
-    if (weights == WeightFormat::int4) return m >= least_rows_int4;
+    if (weights == WeightFormat::fp32 || n < rows_at_once) return false;
+    if (widens(weights)) {
+        const std::int64_t least = weights == WeightFormat::mxfp4 ? least_rows_of_halves : least_rows;
+        return m >= least && k % (line / 2) == 0;
+    }
+    if (weights == WeightFormat::int4) return m >= least_rows_of_halves;
     return m >= least_rows && k * bits(weights) / 8 % line == 0;
 }
 
@@ -345,6 +309,16 @@ void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last
                                                              : avx512_products()->int4(call, first, last);
 }
 
+void product_mxfp4(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    reads_panels(WeightFormat::mxfp4, call.m, call.n, call.k) ? widened_product(call, first, last)
+                                                              : avx512_products()->mxfp4(call, first, last);
+}
+
+void product_fp8(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    reads_panels(call.weights.type, call.m, call.n, call.k) ? widened_product(call, first, last)
+                                                            : avx512_products()->fp8(call, first, last);
+}
+
 }  // namespace
 }  // namespace amx
 
@@ -358,13 +332,14 @@ const ProductKernels* amx_products() {
                                                .bf16 = amx::product_bf16,
                                                .int8 = amx::product_int8,
                                                .int4 = amx::product_int4,
-                                               .mxfp4 = vectors->mxfp4,
-                                               .fp8 = vectors->fp8,
+                                               .mxfp4 = amx::product_mxfp4,
+                                               .fp8 = amx::product_fp8,
                                                .panels = {.rows = amx::tile_side,
                                                           .rows_of_w = amx::rows_at_once,
                                                           .pack = amx::pack_for_tiles,
                                                           .read = amx::reads_panels,
-                                                          .turn_factors = true}};
+                                                          .turn_factors = true,
+                                                          .of_wide_x = amx::widens}};
         return &kernels;
     }();
     return here;

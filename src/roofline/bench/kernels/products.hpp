@@ -137,7 +137,8 @@ struct Panels {
     /// Of up to `rows` rows of x, of `row_bytes` each; the others are zeros.
     void (*pack)(const void* x, std::int64_t m, std::int64_t row_bytes, WeightFormat weights, void* packed) = nullptr;
     bool (*read)(WeightFormat weights, std::int64_t m, std::int64_t n, std::int64_t k) = nullptr;
-    bool turn_factors = false;  // of x beside int4
+    bool turn_factors = false;                          // of x beside int4
+    bool (*of_wide_x)(WeightFormat weights) = nullptr;  // whether x is packed as it is in fp32, not as others read it
 
     std::int64_t bytes(std::int64_t m, std::int64_t row_bytes) const {
         return (m + rows - 1) / rows * rows * row_bytes;
