@@ -58,27 +58,37 @@ struct OfFp8 {
     }
 };
 
-/// From 16 bytes of half bytes, whose values are looked up; what their scale is beyond one is added to exponents.
+/// From 16 bytes of half bytes, whose values are looked up; what their scale is beyond one is added to the exponents of
+/// what they are looked up in.
 struct OfMxfp4 {
     static constexpr bool scaled = false;
 
     __m512i values;
+    std::array<std::uint32_t, 256> exponents = {};  // twice what a scale adds
     OfMxfp4() {
         constexpr float sizes[8] = {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
         alignas(64) std::array<Bf16, 32> all = {};  // twice: the fifth bit is another weight's
         for (std::size_t i = 0; i < all.size(); ++i) all[i] = to_bf16(i % 16 < 8 ? sizes[i % 8] : -sizes[i % 8]);
         values = _mm512_load_si512(all.data());
+        for (std::size_t power = 0; power < exponents.size(); ++power) {
+            const auto added = static_cast<std::uint16_t>((static_cast<int>(power) - 127) * 128);
+            exponents[power] = added * 0x10001U;
+        }
     }
 
     static constexpr std::int64_t step_bytes = step_columns / 2;
     __m512i line_of(const std::uint8_t* from, const std::uint8_t* power) const {
-        const __m256i low = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-        const __m256i high = _mm256_srli_epi16(low, 4);
-        const __m512i both = _mm512_maskz_inserti64x4(0xFF, _mm512_maskz_broadcast_i64x4(0xFF, low), high, 1);
-        const __m512i looked = _mm512_maskz_permutexvar_epi16(~__mmask32{0}, both, values);
-        const __mmask32 something = _mm512_test_epi16_mask(looked, _mm512_set1_epi16(0x7FFF));
-        return _mm512_mask_add_epi16(looked, something, looked,
-                                     _mm512_set1_epi16(static_cast<std::int16_t>((*power - 127) * 128)));
+        constexpr __mmask32 not_zero = 0xFEFEFEFE;
+        const __m512i added = _mm512_set1_epi32(static_cast<int>(exponents[*power]));
+        const __m512i scaled_values = _mm512_mask_add_epi16(values, not_zero, values, added);
+        const __m256i twice = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+        const __m512i words = _mm512_maskz_cvtepu8_epi16(~__mmask32{0}, twice);
+        const __m512i halves = _mm512_maskz_srlv_epi16(~__mmask32{0}, words, high_half());
+        return _mm512_maskz_permutexvar_epi16(~__mmask32{0}, halves, scaled_values);
+    }
+    static __m512i high_half() {
+        return _mm512_set_epi16(4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                0, 0, 0);
     }
 };
 
