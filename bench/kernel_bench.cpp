@@ -172,6 +172,7 @@ BENCHMARK_CAPTURE(product, bf16, WeightFormat::bf16)->Apply(few_rows);
 BENCHMARK_CAPTURE(product, int8, WeightFormat::int8)->Apply(few_rows);
 BENCHMARK_CAPTURE(product, int4, WeightFormat::int4)->Apply(few_rows);
 BENCHMARK_CAPTURE(product, mxfp4, WeightFormat::mxfp4)->Apply(few_rows);
+BENCHMARK_CAPTURE(product, nvfp4, WeightFormat::nvfp4)->Apply(few_rows);
 BENCHMARK_CAPTURE(product, fp8, WeightFormat::fp8)->Apply(few_rows);
 BENCHMARK_CAPTURE(product, fp8_block, WeightFormat::fp8_block)->Apply(few_rows);
 BENCHMARK(attention)

@@ -18,8 +18,9 @@ using testing::team;
 TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
     const auto threads = team(2);
     std::vector<Task> tasks;
-    for (const WeightFormat type : {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4,
-                                    WeightFormat::mxfp4, WeightFormat::fp8, WeightFormat::fp8_block}) {
+    for (const WeightFormat type :
+         {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4, WeightFormat::mxfp4,
+          WeightFormat::nvfp4, WeightFormat::fp8, WeightFormat::fp8_block}) {
         tasks.push_back(product(1, 40, 256, type));
         tasks.push_back(product(9, 40, 256, type));
         tasks.push_back(product(7, 40, 256, type));

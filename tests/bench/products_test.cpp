@@ -32,8 +32,9 @@ std::vector<const ProductKernels*> all_products() {
 TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
     const auto threads = team();
     for (const ProductKernels* kernels : all_products()) {
-        for (const WeightFormat type : {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4,
-                                        WeightFormat::mxfp4, WeightFormat::fp8, WeightFormat::fp8_block}) {
+        for (const WeightFormat type :
+             {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4, WeightFormat::mxfp4,
+              WeightFormat::nvfp4, WeightFormat::fp8, WeightFormat::fp8_block}) {
             // One row, a pair, a part of a panel, whole panels and a rest; rows of W that fill no tile (a few, not a
             // lone one: an output may be near zero by itself, and errors are told in parts of the typical one); a
             // depth beyond what is worked on at once; int4 in whole eights of groups, in eights and a rest, and in an

@@ -219,17 +219,19 @@ TEST(Bench, EveryRateHasItsOwnUnit) {
     EXPECT_NE(line_of("layers.attention.norm").find("FLOP/s"), std::string::npos) << answer.out;
 }
 
-TEST(Bench, MxfpFoursAreHeldAgainstTheArithmeticOfBytes) {
+TEST(Bench, WeightsOfFourBitsAreHeldAgainstTheArithmeticOfBytes) {
     const TemporaryFolder folder;
     const std::string model = folder.write("toy/config.json", toy);
-    const Answer answer = run(quick(model, {"--backend", "own", "--dtype", "mxfp4"}));
-    ASSERT_EQ(answer.exit_code, 0) << answer.err;
-    EXPECT_EQ(answer.out.find("not run"), std::string::npos) << answer.out;
-    EXPECT_NE(answer.out.find("256 x 128 mxfp4"), std::string::npos) << answer.out;
-    const std::size_t at = answer.out.find("  layers.attention.qkv ");
-    ASSERT_NE(at, std::string::npos) << answer.out;
-    const std::string line = answer.out.substr(at, answer.out.find('\n', at) - at);
-    EXPECT_NE(line.find(" GOP/s"), std::string::npos) << "x is rounded to int8 beside it: " << line;
+    for (const std::string type : {"mxfp4", "nvfp4"}) {
+        const Answer answer = run(quick(model, {"--backend", "own", "--dtype", type}));
+        ASSERT_EQ(answer.exit_code, 0) << answer.err;
+        EXPECT_EQ(answer.out.find("not run"), std::string::npos) << answer.out;
+        EXPECT_NE(answer.out.find("256 x 128 " + type), std::string::npos) << answer.out;
+        const std::size_t at = answer.out.find("  layers.attention.qkv ");
+        ASSERT_NE(at, std::string::npos) << answer.out;
+        const std::string line = answer.out.substr(at, answer.out.find('\n', at) - at);
+        EXPECT_NE(line.find(" GOP/s"), std::string::npos) << "x is rounded to int8 beside it: " << line;
+    }
 }
 
 TEST(Bench, WeightsThatNoKernelReadsAreNotRunInOthers) {
@@ -330,8 +332,8 @@ TEST(Bench, ANumberTypeThatNoKernelReadsIsNotHere) {
     EXPECT_EQ(alone.exit_code, 4);
     EXPECT_EQ(alone.out, "");
     EXPECT_EQ(alone.err,
-              "roofline: --dtype: no kernel here reads weights in int5; there are some for fp32, bf16, int8, int4, "
-              "mxfp4\n");
+              "roofline: --dtype: no kernel here reads weights in int5; there are some for fp32, bf16, int8, fp8, "
+              "fp8_block, int4, mxfp4, nvfp4\n");
     const Answer beside = run(quick(model, {"--backend", "own", "--dtype", "int5,int8"}));
     EXPECT_EQ(beside.exit_code, 0) << beside.err;
     EXPECT_NE(beside.out.find("without int5: no kernel here reads such weights"), std::string::npos) << beside.out;

@@ -109,6 +109,7 @@ std::int64_t WeightMatrix::bytes(std::int64_t n, std::int64_t k, WeightFormat ty
         return values + aligned(groups * 2) + aligned((groups + 1) / 2);
     }
     if (type == WeightFormat::mxfp4) return values + aligned(n * (k / mxfp4_group));
+    if (type == WeightFormat::nvfp4) return values + aligned(n * (k / nvfp4_group));
     return values;
 }
 
@@ -168,6 +169,12 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, Weight
             powers[i] = static_cast<std::uint8_t>(power - 1 + turn);
         }
         matrix.view_.group_powers = powers;
+    } else if (type == WeightFormat::nvfp4) {
+        auto* scales = reinterpret_cast<std::uint8_t*>(values + payload);
+        for (std::int64_t i = 0; i < n * (k / nvfp4_group); ++i)  // from 0.25 to 0.9375
+            scales[i] = static_cast<std::uint8_t>(0x28U + mixed(seed + 15 + static_cast<std::uint64_t>(i)) % 16);
+        matrix.view_.small_scales = scales;
+        matrix.view_.scale_of_all = magnitude / 3.0F;
     } else {
         const std::int64_t groups = n * (k / int4_group);
         auto* scales = reinterpret_cast<Bf16*>(values + payload);
@@ -265,6 +272,17 @@ Result<WeightMatrix> WeightMatrix::int4_in_tiles(Tiles tiles, Threads& threads) 
     return matrix;
 }
 
+namespace {
+
+/// By its definition, whatever table kernels look it up in.
+double of_e4m3(int bits) {
+    const int exponent = bits >> 3 & 15;
+    const double size = exponent > 0 ? std::ldexp(8 + (bits & 7), exponent - 10) : std::ldexp(bits & 7, -9);
+    return bits < 128 ? size : -size;
+}
+
+}  // namespace
+
 double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
     const std::int64_t width = bits(view_.type) / 8;
     const std::int64_t place = view_.in_tiles() && width > 0
@@ -279,18 +297,21 @@ double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
             return static_cast<double>(static_cast<const std::int8_t*>(view_.values)[place]) * view_.row_scales[row];
         case WeightFormat::fp8:
         case WeightFormat::fp8_block: {
-            const int bits = static_cast<const std::uint8_t*>(view_.values)[place];
-            const int exponent = bits >> 3 & 15;
-            const double size = exponent > 0 ? std::ldexp(8 + (bits & 7), exponent - 10) : std::ldexp(bits & 7, -9);
-            return (bits < 128 ? size : -size) * view_.fp8_scale(row, column, k_);
+            const std::uint8_t bits = static_cast<const std::uint8_t*>(view_.values)[place];
+            return of_e4m3(bits) * static_cast<double>(view_.fp8_scale(row, column, k_));
         }
-        case WeightFormat::mxfp4: {
+        case WeightFormat::mxfp4:
+        case WeightFormat::nvfp4: {
             constexpr double sizes[8] = {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
             const auto* bytes = static_cast<const std::uint8_t*>(view_.values);
             const std::uint8_t both = bytes[row * k_ / 2 + column / 32 * 16 + column % 16];
             const int encoded = column % 32 < 16 ? both & 15 : both >> 4;
-            const int power = view_.group_powers[row * (k_ / mxfp4_group) + column / mxfp4_group] - 127;
-            return std::ldexp(encoded < 8 ? sizes[encoded] : -sizes[encoded - 8], power);
+            const double value = encoded < 8 ? sizes[encoded] : -sizes[encoded - 8];
+            if (view_.type == WeightFormat::nvfp4) {
+                const std::uint8_t scale = view_.small_scales[row * (k_ / nvfp4_group) + column / nvfp4_group];
+                return value * of_e4m3(scale) * static_cast<double>(view_.scale_of_all);
+            }
+            return std::ldexp(value, view_.group_powers[row * (k_ / mxfp4_group) + column / mxfp4_group] - 127);
         }
         default: {
             const auto* bytes = static_cast<const std::uint8_t*>(view_.values);

@@ -231,7 +231,9 @@ Result<std::unique_ptr<CpuModel>> CpuModel::make(const StackShape& shape, const 
                                                  Threads& threads) {
     if (const auto problem = unfit_products(shape, largest)) return fail(*problem);
     if (shape.kv != DType::bf16 && shape.kv != DType::fp32)
-        return fail(fmt::format("no processor kernel keeps a KV cache in {}", roofline::name(shape.kv)));
+        return fail(
+            fmt::format("no processor kernel keeps a KV cache in {}; --kv-cache-dtype bf16 asks for one that is kept",
+                        roofline::name(shape.kv)));
     for (const LayerShape& layer : shape.kinds) {
         const AttentionShape& attention = layer.attention;
         for (const std::int64_t width : {attention.head_dim, attention.value_dim, attention.entry(), attention.rank}) {

@@ -432,8 +432,9 @@ Result<Run> run_bench(const BenchOptions& options) {
         // On processors our kernels, as llama.cpp's, round x to int8 where it meets weights of fewer bits. A limit that
         // had them multiplied in 16 bits could be beaten.
         const Format* format = find_format(type);
-        const bool rounded = type.empty() ? checkpoint.contains("mxfp4")
-                                          : format != nullptr && (format->weight_only || format->name == "mxfp4");
+        const auto of_halves = [](std::string_view name) { return name.contains("mxfp4") || name.contains("nvfp4"); };
+        const bool rounded = type.empty() ? of_halves(checkpoint)
+                                          : format != nullptr && (format->weight_only || of_halves(format->name));
         asked.activation_dtype = !cuda && rounded ? "int8" : "";
     };
     // Everything that was typed is read before anything is run.

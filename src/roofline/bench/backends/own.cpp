@@ -264,7 +264,9 @@ class Own final : public Backend {
         }
         if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write) {
             if (task.kv != DType::bf16 && task.kv != DType::fp32)
-                return fmt::format("no kernel for a KV cache in {}", roofline::name(task.kv));
+                return fmt::format(
+                    "no processor kernel keeps a KV cache in {}; --kv-cache-dtype bf16 asks for one that is kept",
+                    roofline::name(task.kv));
             for (const std::int64_t width : {task.head_dim, value_width(task)}) {
                 if (width % 32 != 0) return fmt::format("heads of {} are no multiple of 32", width);
             }

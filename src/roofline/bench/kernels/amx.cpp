@@ -23,7 +23,7 @@ namespace amx {
 namespace {
 
 constexpr std::int64_t least_rows = 4;            // of x: fewer are read as fast by AVX-512
-constexpr std::int64_t least_rows_of_halves = 8;  // int4, mxfp4
+constexpr std::int64_t least_rows_of_halves = 8;  // int4, mxfp4, nvfp4
 // What of W meets all rows of x in turn, 32 at a time, stays in the second-level cache beside these, and so does what
 // another thread on the same core has there: a stretch of some rows.
 constexpr std::int64_t stretch_bytes = 8 << 10;
@@ -287,7 +287,7 @@ void pack_for_tiles(const void* x, std::int64_t m, std::int64_t row_bytes, Weigh
 bool reads_panels(WeightFormat weights, std::int64_t m, std::int64_t n, std::int64_t k) {
     if (weights == WeightFormat::fp32 || n < rows_at_once) return false;
     if (widens(weights)) {
-        const std::int64_t least = weights == WeightFormat::mxfp4 ? least_rows_of_halves : least_rows;
+        const std::int64_t least = bits(weights) == 4 ? least_rows_of_halves : least_rows;
         return m >= least && k % (line / 2) == 0;
     }
     if (weights == WeightFormat::int4) return m >= least_rows_of_halves;
@@ -309,9 +309,9 @@ void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last
                                                              : avx512_products()->int4(call, first, last);
 }
 
-void product_mxfp4(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    reads_panels(WeightFormat::mxfp4, call.m, call.n, call.k) ? widened_product(call, first, last)
-                                                              : avx512_products()->mxfp4(call, first, last);
+void product_e2m1(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    reads_panels(call.weights.type, call.m, call.n, call.k) ? widened_product(call, first, last)
+                                                            : avx512_products()->e2m1(call, first, last);
 }
 
 void product_fp8(const ProductCall& call, std::int64_t first, std::int64_t last) {
@@ -332,7 +332,7 @@ const ProductKernels* amx_products() {
                                                .bf16 = amx::product_bf16,
                                                .int8 = amx::product_int8,
                                                .int4 = amx::product_int4,
-                                               .mxfp4 = amx::product_mxfp4,
+                                               .e2m1 = amx::product_e2m1,
                                                .fp8 = amx::product_fp8,
                                                .panels = {.rows = amx::tile_side,
                                                           .rows_of_w = amx::rows_at_once,

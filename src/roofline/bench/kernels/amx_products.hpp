@@ -61,7 +61,7 @@ __attribute__((target("avx512f"))) inline void save(const ProductCall& call, con
     }
 }
 
-/// Weights that tiles do not take as they are, in bf16: fp8, fp8_block, mxfp4.
+/// Weights that tiles do not take as they are, in bf16: fp8, fp8_block, mxfp4, nvfp4.
 bool widens(WeightFormat weights);
 void widened_product(const ProductCall& call, std::int64_t first, std::int64_t last);
 /// Up to 16 rows of x in fp32 as what tiles take beside them.

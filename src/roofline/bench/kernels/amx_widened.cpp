@@ -1,6 +1,6 @@
 // Products for x86-64 with tile registers (AMX) where weights are none that tiles take and x has several rows: 128
-// columns of 32 rows of W become bf16 in the first-level cache, which is exact for fp8 and mxfp4, and are multiplied by
-// x in bf16. Where x has more than 32 rows, all columns of these rows of W are widened once.
+// columns of 32 rows of W become bf16 in the first-level cache, which is exact for fp8, mxfp4 and nvfp4, and are
+// multiplied by x in bf16. Where x has more than 32 rows, all columns of these rows of W are widened once.
 #include "roofline/bench/kernels/amx_products.hpp"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -8,8 +8,10 @@
 #include <array>
 #include <cstring>
 #include <immintrin.h>
+#include <type_traits>
 #include <vector>
 
+#include "roofline/bench/kernels/e4m3.hpp"
 #include "roofline/measure/tile_registers.hpp"
 
 namespace roofline::bench::amx {
@@ -30,7 +32,7 @@ std::int64_t steps_of(std::int64_t block, std::int64_t k) {
 }
 
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma,prefer-vector-width=512")
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx512bf16,fma,prefer-vector-width=512")
 
 /// A line of bf16 from 32 bytes of e4m3. Exponents move to where they are in bf16 and become larger by 120; numbers
 /// without a leading one (s 0000 mmm) are looked up.
@@ -45,7 +47,7 @@ struct OfFp8 {
     }
 
     static constexpr std::int64_t step_bytes = step_columns;
-    /// `from`: the bytes of a step. `power`: nothing here.
+    /// `from`: the bytes of a step; then its scales, where there are any.
     __m512i line_of(const std::uint8_t* from, const std::uint8_t* /*power*/) const {
         const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
         const __m512i words = _mm512_maskz_cvtepi8_epi16(~__mmask32{0}, bytes);
@@ -92,23 +94,58 @@ struct OfMxfp4 {
     }
 };
 
+/// The same with a scale in e4m3 for 16 of them: what both halves are looked up in is scaled, each by its own.
+struct OfNvfp4 {
+    static constexpr bool scaled = false;
+
+    __m512 values;
+    OfNvfp4() {
+        constexpr float sizes[8] = {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
+        alignas(64) std::array<float, 16> all = {};
+        for (std::size_t i = 0; i < all.size(); ++i) all[i] = i < 8 ? sizes[i] : -sizes[i - 8];
+        values = _mm512_load_ps(all.data());
+    }
+
+    static constexpr std::int64_t step_bytes = step_columns / 2;
+    __m512i line_of(const std::uint8_t* from, const std::uint8_t* scales) const {
+        const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_mul_ps(values, _mm512_set1_ps(e4m3_values[scales[1]])),
+                                                  _mm512_mul_ps(values, _mm512_set1_ps(e4m3_values[scales[0]])));
+        const __m256i twice = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+        const __m512i words = _mm512_maskz_cvtepu8_epi16(~__mmask32{0}, twice);
+        const __m512i halves = _mm512_maskz_srlv_epi16(~__mmask32{0}, words, OfMxfp4::high_half());
+        // The second 16 are looked up in the second half.
+        const __m512i places = _mm512_or_si512(_mm512_and_si512(halves, _mm512_set1_epi16(15)),
+                                               _mm512_slli_epi16(OfMxfp4::high_half(), 2));
+        return _mm512_maskz_permutexvar_epi16(~__mmask32{0}, places, reinterpret_cast<__m512i>(both));
+    }
+};
+
+/// Bytes of scales that a step has in a row, and where they are.
+template <class Format>
+constexpr std::int64_t step_scales = std::is_same_v<Format, OfMxfp4>   ? 1
+                                     : std::is_same_v<Format, OfNvfp4> ? 2
+                                                                       : 0;
+static_assert(mxfp4_group == step_columns && 2 * nvfp4_group == step_columns);
+
 template <class Format>
 inline void widen(const Format& format, const ProductCall& call, std::int64_t from, std::int64_t block, WideBlock& to) {
-    static_assert(mxfp4_group == step_columns);
+    constexpr std::int64_t scales_of_step = step_scales<Format>;
     const std::int64_t steps = steps_of(block, call.k);
     const std::int64_t row_bytes = call.k / step_columns * Format::step_bytes;
-    const std::int64_t row_powers = call.weights.group_powers != nullptr ? call.k / mxfp4_group : 0;
+    const std::int64_t row_scales = call.k / step_columns * scales_of_step;
     const auto* bytes = static_cast<const std::uint8_t*>(call.weights.values) + from * row_bytes +
                         block * block_steps * Format::step_bytes;
-    const std::uint8_t* powers =
-        call.weights.group_powers + from * row_powers + block * (row_powers > 0 ? block_steps : 0);
+    const std::uint8_t* scales =
+        std::is_same_v<Format, OfNvfp4> ? call.weights.small_scales : call.weights.group_powers;
+    scales += from * row_scales + block * block_steps * scales_of_step;
     const std::int64_t at_block = block * block_steps * Format::step_bytes;
     const std::int64_t ahead = ahead_of(at_block, row_bytes) - at_block;
-    for (std::int64_t row = 0; row < rows_at_once; ++row, bytes += row_bytes, powers += row_powers) {
+    for (std::int64_t row = 0; row < rows_at_once; ++row, bytes += row_bytes, scales += row_scales) {
         for (std::int64_t at = 0; at < block_steps * Format::step_bytes; at += line)
             __builtin_prefetch(bytes + ahead + at, 0, 2);
         const auto take = [&](std::int64_t step) {
-            _mm512_store_si512(to.of[step][row], format.line_of(bytes + step * Format::step_bytes, powers + step));
+            _mm512_store_si512(to.of[step][row],
+                               format.line_of(bytes + step * Format::step_bytes, scales + step * scales_of_step));
         };
         if (steps == block_steps) {
             take(0);
@@ -123,7 +160,8 @@ inline void widen(const Format& format, const ProductCall& call, std::int64_t fr
 
 #pragma GCC pop_options
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,amx-tile,amx-bf16,fma,prefer-vector-width=512")
+#pragma GCC target( \
+    "avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx512bf16,amx-tile,amx-bf16,fma,prefer-vector-width=512")
 
 /// 32 rows of W by one panel of x, or two: [two halves of the rows][panel][row].
 template <bool both, class Format>
@@ -198,8 +236,9 @@ void product(const ProductCall& call, std::int64_t first, std::int64_t last) {
                 multiply<true>(format, call, from, panel, several, blocks, totals);
             else
                 multiply<false>(format, call, from, panel, several, blocks, totals);
-            save<false>(call, {from, row, last, panel}, false,
-                        [&](int tile, int i) __attribute__((target("avx512f"))) { return totals[tile][i]; });
+            save<false>(call, {from, row, last, panel}, false, [&](int tile, int i) __attribute__((target("avx512f"))) {
+                return totals[tile][i] * call.weights.scale_of_all;
+            });
         }
     }
     _tile_release();
@@ -214,7 +253,9 @@ bool widens(WeightFormat weights) {
 }
 
 void widened_product(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    call.weights.type == WeightFormat::mxfp4 ? product<OfMxfp4>(call, first, last) : product<OfFp8>(call, first, last);
+    if (call.weights.type == WeightFormat::mxfp4) return product<OfMxfp4>(call, first, last);
+    if (call.weights.type == WeightFormat::nvfp4) return product<OfNvfp4>(call, first, last);
+    product<OfFp8>(call, first, last);
 }
 
 __attribute__((target("avx512f,avx512bw"))) void pack_widened(const float* x, std::int64_t m, std::int64_t k,

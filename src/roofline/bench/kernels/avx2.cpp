@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "roofline/bench/kernels/attention.hpp"
+#include "roofline/bench/kernels/e2m1.hpp"
 #include "roofline/bench/kernels/fp8.hpp"
 #include "roofline/bench/kernels/group_factors.hpp"
-#include "roofline/bench/kernels/mxfp4.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 
@@ -88,7 +88,7 @@ inline __attribute__((always_inline)) void int4_sums(const std::uint8_t* const (
 namespace roofline::bench {
 const ProductKernels* avx2_products() {
     static constexpr ProductKernels kernels = {
-        "AVX2", avx2::product_fp32, avx2::product_bf16, avx2::product_int8, avx2::product_int4, avx2_mxfp4, avx2_fp8};
+        "AVX2", avx2::product_fp32, avx2::product_bf16, avx2::product_int8, avx2::product_int4, avx2_e2m1, avx2_fp8};
     const bool here = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     return here ? &kernels : nullptr;
 }

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "roofline/bench/kernels/attention.hpp"
+#include "roofline/bench/kernels/e2m1.hpp"
 #include "roofline/bench/kernels/fp8.hpp"
 #include "roofline/bench/kernels/group_factors.hpp"
-#include "roofline/bench/kernels/mxfp4.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 
@@ -141,7 +141,7 @@ void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last
 namespace roofline::bench {
 const ProductKernels* avx512_products() {
     static constexpr ProductKernels kernels = {
-        "AVX-512", avx512::product_fp32, avx512::product_bf16, avx512::product_int8, avx512::product_int4, avx512_mxfp4,
+        "AVX-512", avx512::product_fp32, avx512::product_bf16, avx512::product_int8, avx512::product_int4, avx512_e2m1,
         avx512_fp8};
     const bool here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&

@@ -11,15 +11,15 @@
 #include "roofline/bench/kernels/fp8.hpp"
 
 #include <algorithm>
-#include <array>
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
 #elif defined(__x86_64__)
 #include <immintrin.h>
-
-#include "roofline/bench/kernels/side_by_side.hpp"
 #endif
+
+#include "roofline/bench/kernels/e4m3.hpp"
+#include "roofline/bench/kernels/side_by_side.hpp"
 
 namespace roofline::bench {
 
@@ -27,20 +27,6 @@ namespace {
 
 /// Values of a row that share a scale at the most; sums are multiplied by it once for each.
 constexpr std::int64_t block = fp8_block_side;
-constexpr float widened = 256.0F;  // what weights of 16 bits are to be multiplied by
-
-constexpr std::array<float, 256> all_e4m3 = [] {
-    std::array<float, 256> values = {};
-    for (unsigned bits = 0; bits < 256; ++bits) {
-        const unsigned exponent = (bits >> 3U) & 15U;
-        float value = static_cast<float>(bits & 7U) + (exponent > 0 ? 8.0F : 0.0F);
-        for (unsigned i = exponent > 0 ? exponent : 1; i > 0; --i) value *= 2.0F;
-        value *= 0x1p-10F;  // 2^-7 for the exponent, an eighth for the fraction
-        values[bits] = bits < 128 ? value : -value;
-    }
-    return values;
-}();
-
 /// Goes over rows of W, and for each over the rows of x, four at a time and then one by one.
 template <class Dots>
 void all_rows(const ProductCall& call, std::int64_t first, std::int64_t last, const Dots& dots) {
@@ -72,7 +58,7 @@ void portable_fp8(const ProductCall& call, std::int64_t first, std::int64_t last
                  for (float& sum : sums) sum = 0.0F;
                  for (std::int64_t i = 0; i < count; ++i) {
                      for (int column = 0; column < columns; ++column)
-                         sums[column] += all_e4m3[w[i]] * x[column * k + i];
+                         sums[column] += e4m3_values[w[i]] * x[column * k + i];
                  }
              });
 }
@@ -104,7 +90,7 @@ inline __attribute__((always_inline)) void neon_dots(const std::uint8_t* w, cons
         }
     }
     for (int column = 0; column < columns; ++column)
-        sums[column] = widened * vaddvq_f32(vaddq_f32(totals[column][0], totals[column][1]));
+        sums[column] = e4m3_of_half * vaddvq_f32(vaddq_f32(totals[column][0], totals[column][1]));
 }
 
 }  // namespace
@@ -152,7 +138,7 @@ inline void avx2_dots(const std::uint8_t* w, const float* x, std::int64_t k, std
         const __m256 both = _mm256_add_ps(totals[column][0], totals[column][1]);
         __m128 four = _mm_add_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1));
         four = _mm_add_ps(four, _mm_movehl_ps(four, four));
-        sums[column] = widened * (_mm_cvtss_f32(four) + _mm_cvtss_f32(_mm_movehdup_ps(four)));
+        sums[column] = e4m3_of_half * (_mm_cvtss_f32(four) + _mm_cvtss_f32(_mm_movehdup_ps(four)));
     }
 }
 
@@ -239,7 +225,7 @@ inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, 
             }
         }
         for (int i = 0; i < count; ++i) {
-            const __m512 scale = _mm512_set1_ps(widened * call.weights.fp8_scale(rows[i], begin, call.k));
+            const __m512 scale = _mm512_set1_ps(e4m3_of_half * call.weights.fp8_scale(rows[i], begin, call.k));
             for (int column = 0; column < columns; ++column)
                 totals[i][column] = _mm512_fmadd_ps(sums[i][column], scale, totals[i][column]);
         }

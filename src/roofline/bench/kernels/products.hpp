@@ -11,6 +11,7 @@
 //   mxfp4       groups of 32 along k, each 16 bytes, in which weights lie as those of int4 do; w = e2m1 * 2^(power -
 //   127)
 //               with a byte for each group. x is rounded as beside int4. In plain rows for all kernels
+//   nvfp4       the same with a scale in e4m3 for each 16, and one in fp32 for all. x is rounded by 32 values
 //   fp8         rows of e4m3, one fp32 scale a row; fp8_block: one for 128 x 128, [n / 128][k / 128]. x is fp32. In
 //   plain
 //               rows for all kernels
@@ -35,17 +36,20 @@
 namespace roofline::bench {
 
 inline constexpr std::int64_t int4_group = 128;
-inline constexpr std::int64_t mxfp4_group = 32;
+inline constexpr std::int64_t mxfp4_group = 32;  // and of x beside nvfp4
+inline constexpr std::int64_t nvfp4_group = 16;
 inline constexpr std::int64_t fp8_block_side = 128;
 
 /// Formats that all kernels read as a checkpoint has them, with x in plain rows too.
 inline constexpr bool stays_in_rows(WeightFormat format) {
-    return format == WeightFormat::mxfp4 || format == WeightFormat::fp8 || format == WeightFormat::fp8_block;
+    return format == WeightFormat::mxfp4 || format == WeightFormat::nvfp4 || format == WeightFormat::fp8 ||
+           format == WeightFormat::fp8_block;
 }
 
 /// Values of a row of x that share a scale beside weights of this format, and that its rows are multiples of.
 inline constexpr std::int64_t group_of(WeightFormat format) {
-    return format == WeightFormat::int4 ? int4_group : format == WeightFormat::mxfp4 ? mxfp4_group : 0;
+    if (format == WeightFormat::int4) return int4_group;
+    return format == WeightFormat::mxfp4 || format == WeightFormat::nvfp4 ? mxfp4_group : 0;
 }
 /// What k must be a multiple of.
 inline constexpr std::int64_t grain_of(WeightFormat format) {
@@ -68,6 +72,8 @@ struct Weights {
     const std::uint8_t* group_zeros = nullptr;   // int4: two to a byte, the low half first
     const std::int16_t* group_sums = nullptr;    // int4 by fours
     const std::uint8_t* group_powers = nullptr;  // mxfp4: n x k / 32
+    const std::uint8_t* small_scales = nullptr;  // nvfp4: n x k / 16
+    float scale_of_all = 1.0F;                   // nvfp4
     Tiles tiles = Tiles::none;
 
     bool in_tiles() const { return tiles != Tiles::none; }
@@ -122,7 +128,7 @@ struct ProductCall {
     Weights weights;
     const void* x = nullptr;          // rows of k, of the type that the kernels take beside that of the weights
     const void* packed = nullptr;     // the same in panels, where they are read
-    const float* x_scales = nullptr;  // int8: one a row; int4, mxfp4: one a group
+    const float* x_scales = nullptr;  // int8: one a row; int4, mxfp4, nvfp4: one a group
     const float* x_sums = nullptr;    // int4: sum of the values of each group, in units of its scale
     // int4, where panels ask for it: scales, and sums times them, by groups: [k / 128][m in whole panels]
     const float* turned_scales = nullptr;
@@ -157,8 +163,8 @@ struct ProductKernels {
     Function bf16;
     Function int8;
     Function int4;
-    Function mxfp4;
-    Function fp8;  // and fp8_block
+    Function e2m1;  // mxfp4 and nvfp4
+    Function fp8;   // and fp8_block
     Panels panels = {};
     Tiles tiles = Tiles::none;  // how weights lie; in fp32 only by fours
     std::int64_t abreast = 0;   // rows, or tiles, that few rows of x read side by side in odd parts; 0: in any parts
@@ -188,7 +194,8 @@ struct ProductKernels {
             case WeightFormat::int4:
                 return int4;
             case WeightFormat::mxfp4:
-                return mxfp4;
+            case WeightFormat::nvfp4:
+                return e2m1;
             case WeightFormat::fp8:
             case WeightFormat::fp8_block:
                 return fp8;

@@ -1,5 +1,6 @@
-// Products with weights in mxfp4, as they lie in a checkpoint, for every instruction set. A weight is looked up in a
-// table of twice its value, a byte; x is int8 with a scale for each 32 values, as llama.cpp does it.
+// Products with weights in mxfp4 or nvfp4 for every instruction set. A weight is looked up in a table of twice its
+// value, a byte; x is int8 with a scale for each 32 values, as llama.cpp does it. In nvfp4 the first 16 of them, in low
+// halves of bytes, have another scale than the second 16.
 //
 // What a core spends on 32 weights, 17 bytes: AArch64 with dot products 8.25 vector instructions for one row of x (4 to
 // take the bytes apart and look them up, 2 products, and 9 for the sums and scales of four groups together), and 3.5
@@ -7,7 +8,7 @@
 // nothing there. AVX-512 spends 11 on four groups, 68 bytes, and 7 on each further row of x: bytes of several rows of W
 // are taken apart side by side, and what is added to weights so that they are no less than nothing is taken off once
 // for all of these rows.
-#include "roofline/bench/kernels/mxfp4.hpp"
+#include "roofline/bench/kernels/e2m1.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -16,9 +17,10 @@
 #include <arm_neon.h>
 #elif defined(__x86_64__)
 #include <immintrin.h>
-
-#include "roofline/bench/kernels/side_by_side.hpp"
 #endif
+
+#include "roofline/bench/kernels/e4m3.hpp"
+#include "roofline/bench/kernels/side_by_side.hpp"
 
 namespace roofline::bench {
 
@@ -34,10 +36,23 @@ float half_of(std::uint8_t power) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(power) << 23U) * 0.5F;
 }
 
+/// What the low and the high halves of a run of 16 bytes are multiplied by.
+struct RunScales {
+    float low;
+    float high;
+};
+
+/// Of two kinds of scales a format has one.
+const std::uint8_t* scales_of_row(const std::uint8_t* all, std::int64_t place) {
+    return all != nullptr ? all + place : nullptr;
+}
+
 /// A row of W and rows of x that it meets, from their first group on.
 struct Rows {
     const std::uint8_t* w;
     const std::uint8_t* powers;
+    const std::uint8_t* small_scales;
+    float half_of_all;
     const std::int8_t* x;
     const float* x_scales;
     std::int64_t k;
@@ -45,21 +60,39 @@ struct Rows {
 
     Rows(const ProductCall& call, std::int64_t row, std::int64_t x_row)
         : w(static_cast<const std::uint8_t*>(call.weights.values) + row * call.k / 2),
-          powers(call.weights.group_powers + row * (call.k / group)),
+          powers(scales_of_row(call.weights.group_powers, row * (call.k / group))),
+          small_scales(scales_of_row(call.weights.small_scales, row * (call.k / nvfp4_group))),
+          half_of_all(0.5F * call.weights.scale_of_all),
           x(static_cast<const std::int8_t*>(call.x) + x_row * call.k),
           x_scales(call.x_scales + x_row * (call.k / group)),
           k(call.k),
           groups(call.k / group) {}
+
+    template <bool nv>
+    RunScales scales(std::int64_t at) const {
+        if constexpr (nv)
+            return {half_of_all * e4m3_values[small_scales[2 * at]],
+                    half_of_all * e4m3_values[small_scales[2 * at + 1]]};
+        const float scale = half_of(powers[at]);
+        return {scale, scale};
+    }
 };
 
+template <bool nv>
 float plain_sum(const Rows& rows, std::int64_t x_row) {
     float total = 0.0F;
     for (std::int64_t at = 0; at < rows.groups; ++at) {
         const std::uint8_t* w = rows.w + at * 16;
         const std::int8_t* x = rows.x + x_row * rows.k + at * group;
-        std::int32_t sum = 0;
-        for (int i = 0; i < 16; ++i) sum += table[w[i] & 15] * x[i] + table[w[i] >> 4] * x[i + 16];
-        total += half_of(rows.powers[at]) * rows.x_scales[x_row * rows.groups + at] * static_cast<float>(sum);
+        std::int32_t low = 0;
+        std::int32_t high = 0;
+        for (int i = 0; i < 16; ++i) {
+            low += table[w[i] & 15] * x[i];
+            high += table[w[i] >> 4] * x[i + 16];
+        }
+        const RunScales scales = rows.scales<nv>(at);
+        total += rows.x_scales[x_row * rows.groups + at] *
+                 (scales.low * static_cast<float>(low) + scales.high * static_cast<float>(high));
     }
     return total;
 }
@@ -82,9 +115,11 @@ void all_rows(const ProductCall& call, std::int64_t first, std::int64_t last, co
 
 }  // namespace
 
-void portable_mxfp4(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    all_rows(call, first, last, []<int columns>(const Rows& rows, float(&sums)[columns]) {
-        for (int column = 0; column < columns; ++column) sums[column] = plain_sum(rows, column);
+void portable_e2m1(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    const bool nv = call.weights.type == WeightFormat::nvfp4;
+    all_rows(call, first, last, [&]<int columns>(const Rows& rows, float(&sums)[columns]) {
+        for (int column = 0; column < columns; ++column)
+            sums[column] = nv ? plain_sum<true>(rows, column) : plain_sum<false>(rows, column);
     });
 }
 
@@ -147,9 +182,32 @@ void neon_dots(const Rows& rows, float (&sums)[columns]) {
     for (int column = 0; column < columns; ++column) sums[column] = 0.5F * vaddvq_f32(totals[column]);
 }
 
+/// The same with a scale for each half of a run.
+template <int columns>
+void neon_dots_of_halves(const Rows& rows, float (&sums)[columns]) {
+    const int8x16_t values = vld1q_s8(table);
+    float32x4_t totals[columns] = {};
+    for (std::int64_t at = 0; at < rows.groups; ++at) {
+        const Looked w = look_up(rows.w + at * 16, values);
+        const RunScales scales = rows.scales<true>(at);
+#pragma GCC unroll 4
+        for (int column = 0; column < columns; ++column) {
+            const std::int8_t* x = rows.x + column * rows.k + at * group;
+            const float32x4_t low = vcvtq_f32_s32(vdotq_s32(vdupq_n_s32(0), w.low, vld1q_s8(x)));
+            const float32x4_t high = vcvtq_f32_s32(vdotq_s32(vdupq_n_s32(0), w.high, vld1q_s8(x + 16)));
+            const float32x4_t both = vfmaq_n_f32(vmulq_n_f32(low, scales.low), high, scales.high);
+            totals[column] = vfmaq_n_f32(totals[column], both, rows.x_scales[column * rows.groups + at]);
+        }
+    }
+    for (int column = 0; column < columns; ++column) sums[column] = vaddvq_f32(totals[column]);
+}
+
 }  // namespace
 
-void neon_mxfp4(const ProductCall& call, std::int64_t first, std::int64_t last) {
+void neon_e2m1(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    if (call.weights.type == WeightFormat::nvfp4)
+        return all_rows(call, first, last,
+                        []<int columns>(const Rows& rows, float(&sums)[columns]) { neon_dots_of_halves(rows, sums); });
     all_rows(call, first, last, []<int columns>(const Rows& rows, float(&sums)[columns]) { neon_dots(rows, sums); });
 }
 
@@ -164,7 +222,7 @@ namespace {
 
 /// The instruction multiplies unsigned with signed bytes and adds pairs in 16 bits: |w| with x signed as w, 2 x 12 x
 /// 127 at most.
-template <int columns>
+template <bool nv, int columns>
 void avx2_dots(const Rows& rows, float (&sums)[columns]) {
     const __m256i values = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
     const __m128i low_half = _mm_set1_epi8(15);
@@ -177,13 +235,14 @@ void avx2_dots(const Rows& rows, float (&sums)[columns]) {
         const __m128i high = _mm_and_si128(_mm_srli_epi16(both, 4), low_half);
         const __m256i w = _mm256_shuffle_epi8(values, _mm256_set_m128i(high, low));
         const __m256i sizes = _mm256_abs_epi8(w);
-        const float scale = half_of(rows.powers[at]);
+        const RunScales scales = rows.scales<nv>(at);
+        const __m256 factors = _mm256_set_m128(_mm_set1_ps(scales.high), _mm_set1_ps(scales.low));
 #pragma GCC unroll 4
         for (int column = 0; column < columns; ++column) {
             const auto* from = reinterpret_cast<const __m256i*>(rows.x + column * rows.k + at * group);
             const __m256i x = _mm256_sign_epi8(_mm256_loadu_si256(from), w);
             const __m256i sum = _mm256_madd_epi16(_mm256_maddubs_epi16(sizes, x), ones);
-            const __m256 factor = _mm256_set1_ps(scale * rows.x_scales[column * rows.groups + at]);
+            const __m256 factor = _mm256_mul_ps(factors, _mm256_set1_ps(rows.x_scales[column * rows.groups + at]));
             totals[column] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), factor, totals[column]);
         }
     }
@@ -197,13 +256,16 @@ void avx2_dots(const Rows& rows, float (&sums)[columns]) {
 
 }  // namespace
 
-void avx2_mxfp4(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    all_rows(call, first, last, []<int columns>(const Rows& rows, float(&sums)[columns]) { avx2_dots(rows, sums); });
+void avx2_e2m1(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    const bool nv = call.weights.type == WeightFormat::nvfp4;
+    all_rows(call, first, last, [&]<int columns>(const Rows& rows, float(&sums)[columns]) {
+        nv ? avx2_dots<true>(rows, sums) : avx2_dots<false>(rows, sums);
+    });
 }
 
 #pragma GCC pop_options
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma,prefer-vector-width=512")
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma,f16c,prefer-vector-width=512")
 
 namespace {
 
@@ -211,29 +273,57 @@ constexpr std::int64_t run = 4 * group;      // weights whose bytes are one regi
 constexpr std::int64_t scales_at_once = 16;  // groups whose scales are one register
 constexpr std::int64_t bytes_ahead = 1024;
 
-/// Some values of x as they meet a register of weights: those of low halves and those of high ones, and what all of
-/// them are off by where weights begin at zero.
+/// Some values of x as they meet a register of weights: those of low halves and those of high ones, and what each are
+/// off by where weights begin at zero.
 struct MetByRun {
     __m512i low;
     __m512i high;
-    __m512i off;
+    __m512i low_off;
+    __m512i high_off;
 
     MetByRun() = default;
     MetByRun(const std::int8_t* from, __mmask64 first_half, __mmask64 second_half, __m512i shift) {
         const __m512i one = _mm512_maskz_loadu_epi8(first_half, from);
         const __m512i two = _mm512_maskz_loadu_epi8(second_half, from + 64);
+        const __m512i zero = _mm512_setzero_si512();
         low = _mm512_maskz_shuffle_i64x2(0xFF, one, two, 0x88);
         high = _mm512_maskz_shuffle_i64x2(0xFF, one, two, 0xDD);
-        const __m512i sums = _mm512_dpbusd_epi32(_mm512_setzero_si512(), shift, low);
-        off = _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_dpbusd_epi32(sums, shift, high));
+        low_off = _mm512_sub_epi32(zero, _mm512_dpbusd_epi32(zero, shift, low));
+        high_off = _mm512_sub_epi32(zero, _mm512_dpbusd_epi32(zero, shift, high));
     }
 };
 
+/// Scales of 16 groups of a row, of the low halves of their bytes and of the high ones, in units of the table.
+template <bool nv>
+inline __attribute__((always_inline)) void some_scales(const ProductCall& call, std::int64_t place, __mmask16 here,
+                                                       __m512 (&scales)[nv ? 2 : 1]) {
+    if constexpr (nv) {
+        const auto there = static_cast<__mmask32>(~std::uint32_t{0} >> (32 - 2 * std::popcount(here)));
+        const __m256i bytes = _mm256_maskz_loadu_epi8(there, call.weights.small_scales + 2 * place);
+        const auto words = reinterpret_cast<__v8di>(
+            _mm512_maskz_slli_epi16(~__mmask32{0}, _mm512_maskz_cvtepu8_epi16(~__mmask32{0}, bytes), 7));
+        const __m512 one =
+            _mm512_maskz_cvtph_ps(0xFFFF, reinterpret_cast<__m256i>(__builtin_shufflevector(words, words, 0, 1, 2, 3)));
+        const __m512 two =
+            _mm512_maskz_cvtph_ps(0xFFFF, reinterpret_cast<__m256i>(__builtin_shufflevector(words, words, 4, 5, 6, 7)));
+        const __m512 all = _mm512_set1_ps(0.5F * e4m3_of_half * call.weights.scale_of_all);
+        const __m512i evens = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+        const __m512i odds = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+        scales[0] = _mm512_mul_ps(all, _mm512_maskz_permutex2var_ps(0xFFFF, one, evens, two));
+        scales[1] = _mm512_mul_ps(all, _mm512_maskz_permutex2var_ps(0xFFFF, one, odds, two));
+    } else {
+        const __m128i powers = _mm_maskz_loadu_epi8(here, call.weights.group_powers + place);
+        const __m512i wide = _mm512_maskz_cvtepu8_epi32(0xFFFF, powers);
+        scales[0] = _mm512_mul_ps(_mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, wide, 23)), _mm512_set1_ps(0.5F));
+    }
+}
+
 /// Rows of W, each in a stretch of its own, with rows of x. A lane adds up what four bytes of a group give; the
 /// instruction multiplies unsigned with signed bytes, so 12 is added to what a weight is looked up as.
-template <int count, int columns>
+template <bool nv, int count, int columns>
 inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, const std::int64_t (&rows)[count],
                                                        std::int64_t x_row) {
+    constexpr int kinds = nv ? 2 : 1;  // of scales
     const std::int64_t groups = call.k / group;
     const __m512i shift = _mm512_set1_epi8(12);
     const __m512i values = _mm512_add_epi8(
@@ -250,15 +340,14 @@ inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, 
     for (std::int64_t begin = 0; begin < groups; begin += scales_at_once) {
         const std::int64_t some = std::min(scales_at_once, groups - begin);
         const auto here = static_cast<__mmask16>((1U << static_cast<unsigned>(some)) - 1);
-        alignas(64) float factors[count][columns][scales_at_once];
-        for (int column = 0; column < columns; ++column) {
-            const float* const x_scales = call.x_scales + (x_row + column) * groups + begin;
-            const __m512 of_x = _mm512_mul_ps(_mm512_maskz_loadu_ps(here, x_scales), _mm512_set1_ps(0.5F));
-            for (int i = 0; i < count; ++i) {
-                const std::uint8_t* const powers = call.weights.group_powers + rows[i] * groups + begin;
-                const __m512i wide = _mm512_maskz_cvtepu8_epi32(0xFFFF, _mm_maskz_loadu_epi8(here, powers));
-                const __m512 scales = _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, wide, 23));
-                _mm512_store_ps(factors[i][column], _mm512_mul_ps(scales, of_x));
+        alignas(64) float factors[count][columns][kinds][scales_at_once];
+        for (int i = 0; i < count; ++i) {
+            __m512 scales[kinds];
+            some_scales<nv>(call, rows[i] * groups + begin, here, scales);
+            for (int column = 0; column < columns; ++column) {
+                const __m512 of_x = _mm512_maskz_loadu_ps(here, call.x_scales + (x_row + column) * groups + begin);
+                for (int kind = 0; kind < kinds; ++kind)
+                    _mm512_store_ps(factors[i][column][kind], _mm512_mul_ps(scales[kind], of_x));
             }
         }
         for (std::int64_t at = 0; at < some; at += 4) {
@@ -277,12 +366,20 @@ inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, 
                 const __m512i high =
                     _mm512_shuffle_epi8(values, _mm512_and_si512(_mm512_srli_epi16(both, 4), low_half));
                 for (int column = 0; column < columns; ++column) {
-                    const __m512i sums = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(met[column].off, low, met[column].low),
-                                                             high, met[column].high);
-                    const __m512 scales = _mm512_maskz_permutexvar_ps(
-                        0xFFFF, own_group, _mm512_castps128_ps512(_mm_load_ps(factors[i][column] + at)));
-                    totals[i][column] =
-                        _mm512_fmadd_ps(_mm512_maskz_cvtepi32_ps(0xFFFF, sums), scales, totals[i][column]);
+                    const auto add = [&](__m512i sums, int kind) __attribute__((always_inline)) {
+                        const __m512 scales = _mm512_maskz_permutexvar_ps(
+                            0xFFFF, own_group, _mm512_castps128_ps512(_mm_load_ps(factors[i][column][kind] + at)));
+                        totals[i][column] =
+                            _mm512_fmadd_ps(_mm512_maskz_cvtepi32_ps(0xFFFF, sums), scales, totals[i][column]);
+                    };
+                    const __m512i of_low = _mm512_dpbusd_epi32(met[column].low_off, low, met[column].low);
+                    if constexpr (nv) {
+                        add(of_low, 0);
+                        add(_mm512_dpbusd_epi32(met[column].high_off, high, met[column].high), 1);
+                    } else {
+                        const __m512i off = _mm512_add_epi32(of_low, met[column].high_off);
+                        add(_mm512_dpbusd_epi32(off, high, met[column].high), 0);
+                    }
                 }
             }
         }
@@ -298,19 +395,26 @@ inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, 
     }
 }
 
-}  // namespace
-
-void avx512_mxfp4(const ProductCall& call, std::int64_t first, std::int64_t last) {
+template <bool nv>
+inline __attribute__((always_inline)) void avx512_product(const ProductCall& call, std::int64_t first,
+                                                          std::int64_t last) {
     if (call.m == 1) {
-        side_by_side<8>(first, last, [&](const std::int64_t(&rows)[8]) { avx512_dots<8, 1>(call, rows, 0); });
+        side_by_side<8>(first, last, [&](const std::int64_t(&rows)[8]) { avx512_dots<nv, 8, 1>(call, rows, 0); });
         return;
     }
     side_by_side<4>(first, last, [&](const std::int64_t(&rows)[4]) {
         std::int64_t x_row = 0;
-        for (; x_row + 4 <= call.m; x_row += 4) avx512_dots<4, 4>(call, rows, x_row);
-        for (; x_row + 2 <= call.m; x_row += 2) avx512_dots<4, 2>(call, rows, x_row);
-        for (; x_row < call.m; ++x_row) avx512_dots<4, 1>(call, rows, x_row);
+        for (; x_row + 4 <= call.m; x_row += 4) avx512_dots<nv, 4, 4>(call, rows, x_row);
+        for (; x_row + 2 <= call.m; x_row += 2) avx512_dots<nv, 4, 2>(call, rows, x_row);
+        for (; x_row < call.m; ++x_row) avx512_dots<nv, 4, 1>(call, rows, x_row);
     });
+}
+
+}  // namespace
+
+void avx512_e2m1(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    call.weights.type == WeightFormat::nvfp4 ? avx512_product<true>(call, first, last)
+                                             : avx512_product<false>(call, first, last);
 }
 
 #pragma GCC pop_options
