@@ -94,43 +94,34 @@ class Ahead {
     std::int64_t under_way_ = 0;
 };
 
-// Tiles 0 to 3 are results: of one tile of queries with four of keys or values, or with two of each. 4 and 5 are
-// queries (or weights), 6 and 7 in turn keys or values.
-#define MULTIPLY(right, result, result_too, from) \
-    ahead.meet(tiles_ahead_of_several);           \
-    _tile_loadd(right, from, line);               \
-    _tile_dpbf16ps(result, 4, right);             \
-    if constexpr (both) _tile_dpbf16ps(result_too, 5, right);
-#define MULTIPLY_ALL(left, left_too, right, apart)      \
-    _tile_loadd(4, left, line);                         \
-    if constexpr (both) _tile_loadd(5, left_too, line); \
-    MULTIPLY(6, 0, 2, right)                            \
-    MULTIPLY(7, 1, 3, (right) + (apart))                \
-    if constexpr (across == 4) {                        \
-        MULTIPLY(6, 2, 2, (right) + 2 * (apart))        \
-        MULTIPLY(7, 3, 3, (right) + 3 * (apart))        \
-    }
-#define ALL_RESULTS(DO, at, beside, below)                       \
-    DO(0, at)                                                    \
-    DO(1, (at) + (beside))                                       \
-    if constexpr (both || across == 4) {                         \
-        DO(2, (at) + (both ? (below) : 2 * (beside)))            \
-        DO(3, (at) + (beside) + (both ? (below) : 2 * (beside))) \
-    }
+// Of two tiles of queries (or weights), 4 and 5, with two of keys or values, 6 and 7: tiles 0 to 3 are results, a row
+// of them for each of the left ones.
+#define MULTIPLY_ALL(left, left_too, right, right_too) \
+    _tile_loadd(4, left, line);                        \
+    _tile_loadd(5, left_too, line);                    \
+    ahead.meet(tiles_ahead_of_several);                \
+    _tile_loadd(6, right, line);                       \
+    _tile_dpbf16ps(0, 4, 6);                           \
+    _tile_dpbf16ps(2, 5, 6);                           \
+    ahead.meet(tiles_ahead_of_several);                \
+    _tile_loadd(7, right_too, line);                   \
+    _tile_dpbf16ps(1, 4, 7);                           \
+    _tile_dpbf16ps(3, 5, 7);
 
-/// The scores of 16 x `across` keys.
-template <bool both, int across>
-INLINE void find_scores(const Bf16* queries, const Bf16* keys, std::int64_t head_dim, Ahead& ahead, float* to) {
+/// The scores of 32 keys and of two tiles of queries.
+INLINE void find_scores_of_two(const Bf16* queries, const Bf16* keys, std::int64_t head_dim, Ahead& ahead, float* to) {
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
     for (std::int64_t i = 0; i < head_dim * side; i += tile) {
-        MULTIPLY_ALL(queries + i, queries + side * head_dim + i, keys + i, side * head_dim)
+        MULTIPLY_ALL(queries + i, queries + side * head_dim + i, keys + i, keys + side * head_dim + i)
     }
-#define SAVE(result, at) _tile_stored(result, at, chunk * sizeof(float));
-    ALL_RESULTS(SAVE, to, side, side * chunk)
-#undef SAVE
+    constexpr std::int64_t row_bytes = chunk * sizeof(float);
+    _tile_stored(0, to, row_bytes);
+    _tile_stored(1, to + side, row_bytes);
+    _tile_stored(2, to + side * chunk, row_bytes);
+    _tile_stored(3, to + side * chunk + side, row_bytes);
 }
 
 /// The scores of 32 keys and of one tile of queries, as keys follow each other in memory.
@@ -163,7 +154,7 @@ void find_all_scores(const Bf16* queries, const Bf16* keys, Span span, std::int6
         const Bf16* const from = keys + at * strip * head_dim;
         float* const to = room.scores[0] + at * strip;
         if constexpr (both)
-            find_scores<both, 2>(queries, from, head_dim, ahead, to);
+            find_scores_of_two(queries, from, head_dim, ahead, to);
         else
             find_scores_in_order(queries, from, head_dim, ahead, to);
     }
@@ -201,22 +192,25 @@ void find_weights(std::int64_t query, Span span, std::int64_t head_dim, const At
     state.sum[query] += sum(sums);
 }
 
-/// 16 x `across` columns of values.
-template <bool both, int across>
+/// Adds weighted values of 32 columns to the sums of two tiles of queries.
 INLINE void add_columns(const Bf16* values, Span span, std::int64_t head_dim, Ahead& ahead, const Room& room,
                         float* sums) {
     const std::int64_t row_bytes = head_dim * static_cast<std::int64_t>(sizeof(float));
-#define LOAD(result, at) _tile_loadd(result, at, row_bytes);
-#define SAVE(result, at) _tile_stored(result, at, row_bytes);
-    ALL_RESULTS(LOAD, sums, side, side * head_dim)
+    float* const sums_too = sums + side * head_dim;
+    _tile_loadd(0, sums, row_bytes);
+    _tile_loadd(1, sums + side, row_bytes);
+    _tile_loadd(2, sums_too, row_bytes);
+    _tile_loadd(3, sums_too + side, row_bytes);
     for (std::int64_t at = span.begin; at < span.end; ++at) {
         const Bf16* const from = values + at / 2 * most_positions * head_dim + at % 2 * tile;
-        MULTIPLY_ALL(room.weights[0][at], room.weights[1][at], from, 2 * tile)
+        MULTIPLY_ALL(room.weights[0][at], room.weights[1][at], from, from + 2 * tile)
     }
-    ALL_RESULTS(SAVE, sums, side, side * head_dim)
-#undef LOAD
-#undef SAVE
+    _tile_stored(0, sums, row_bytes);
+    _tile_stored(1, sums + side, row_bytes);
+    _tile_stored(2, sums_too, row_bytes);
+    _tile_stored(3, sums_too + side, row_bytes);
 }
+#undef MULTIPLY_ALL
 
 /// Those of one tile of queries, as values follow each other in memory.
 INLINE void add_in_order(const Bf16* values, Span span, std::int64_t head_dim, Ahead& ahead, const Room& room,
@@ -248,12 +242,8 @@ void add_values(const Bf16* values, Span span, std::int64_t head_dim, Ahead& ahe
     stored_before();
     if constexpr (!both) return add_in_order(values, span, head_dim, ahead, room, sums);
     for (std::int64_t i = 0; i < head_dim; i += 2 * side)
-        add_columns<both, 2>(values + i * most_positions, span, head_dim, ahead, room, sums + i);
+        add_columns(values + i * most_positions, span, head_dim, ahead, room, sums + i);
 }
-#undef MULTIPLY
-#undef MULTIPLY_ALL
-#undef ALL_RESULTS
-
 void configure_for(std::int64_t queries) {
     measure::TileConfig config;
     const auto first = static_cast<std::uint8_t>(std::min(side, queries));

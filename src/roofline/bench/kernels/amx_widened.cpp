@@ -61,7 +61,7 @@ struct OfFp8 {
 };
 
 /// From 16 bytes of half bytes, whose values are looked up; what their scale is beyond one is added to the exponents of
-/// what they are looked up in.
+/// what they are looked up in. (The least scale of all is too small for that: no weight has it.)
 struct OfMxfp4 {
     static constexpr bool scaled = false;
 

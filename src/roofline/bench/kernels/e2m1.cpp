@@ -20,6 +20,7 @@
 #endif
 
 #include "roofline/bench/kernels/e4m3.hpp"
+#include "roofline/bench/kernels/save_lanes.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 
 namespace roofline::bench {
@@ -384,15 +385,7 @@ inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, 
             }
         }
     }
-    for (int i = 0; i < count; ++i) {
-        for (int column = 0; column < columns; ++column) {
-            alignas(64) float lanes[16];
-            _mm512_store_ps(lanes, totals[i][column]);
-            float sum = 0.0F;
-            for (const float lane : lanes) sum += lane;
-            call.y[(x_row + column) * call.n + rows[i]] = sum;
-        }
-    }
+    save_lanes(call, rows, x_row, totals);
 }
 
 template <bool nv>

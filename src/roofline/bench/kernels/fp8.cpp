@@ -19,6 +19,7 @@
 #endif
 
 #include "roofline/bench/kernels/e4m3.hpp"
+#include "roofline/bench/kernels/save_lanes.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 
 namespace roofline::bench {
@@ -230,15 +231,7 @@ inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, 
                 totals[i][column] = _mm512_fmadd_ps(sums[i][column], scale, totals[i][column]);
         }
     }
-    for (int i = 0; i < count; ++i) {
-        for (int column = 0; column < columns; ++column) {
-            alignas(64) float lanes[16];
-            _mm512_store_ps(lanes, totals[i][column]);
-            float sum = 0.0F;
-            for (const float lane : lanes) sum += lane;
-            call.y[(x_row + column) * call.n + rows[i]] = sum;
-        }
-    }
+    save_lanes(call, rows, x_row, totals);
 }
 
 }  // namespace
