@@ -325,7 +325,8 @@ void product_fp8(const ProductCall& call, std::int64_t first, std::int64_t last)
 const ProductKernels* amx_products() {
     static const ProductKernels* const here = []() -> const ProductKernels* {
         const ProductKernels* vectors = avx512_products();
-        if (vectors == nullptr || !measure::has_tile_products_bf16() || !measure::has_tile_products_int8())
+        if (vectors == nullptr || !__builtin_cpu_supports("avx512bf16") || !measure::has_tile_products_bf16() ||
+            !measure::has_tile_products_int8())
             return nullptr;
         static const ProductKernels kernels = {.name = "AVX-512 and AMX",
                                                .fp32 = vectors->fp32,
