@@ -8,7 +8,6 @@
 #include <array>
 #include <cstring>
 #include <immintrin.h>
-#include <type_traits>
 #include <vector>
 
 #include "roofline/bench/kernels/e4m3.hpp"
@@ -47,6 +46,8 @@ struct OfFp8 {
     }
 
     static constexpr std::int64_t step_bytes = step_columns;
+    static constexpr std::int64_t step_scales = 0;  // that a line is made with, in a row
+    static const std::uint8_t* scales(const Weights& /*weights*/) { return nullptr; }
     /// `from`: the bytes of a step; then its scales, where there are any.
     __m512i line_of(const std::uint8_t* from, const std::uint8_t* /*power*/) const {
         const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
@@ -79,6 +80,8 @@ struct OfMxfp4 {
     }
 
     static constexpr std::int64_t step_bytes = step_columns / 2;
+    static constexpr std::int64_t step_scales = 1;
+    static const std::uint8_t* scales(const Weights& weights) { return weights.group_powers; }
     __m512i line_of(const std::uint8_t* from, const std::uint8_t* power) const {
         constexpr __mmask32 not_zero = 0xFEFEFEFE;
         const __m512i added = _mm512_set1_epi32(static_cast<int>(exponents[*power]));
@@ -107,6 +110,8 @@ struct OfNvfp4 {
     }
 
     static constexpr std::int64_t step_bytes = step_columns / 2;
+    static constexpr std::int64_t step_scales = 2;
+    static const std::uint8_t* scales(const Weights& weights) { return weights.small_scales; }
     __m512i line_of(const std::uint8_t* from, const std::uint8_t* scales) const {
         const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_mul_ps(values, _mm512_set1_ps(e4m3_values[scales[1]])),
                                                   _mm512_mul_ps(values, _mm512_set1_ps(e4m3_values[scales[0]])));
@@ -120,24 +125,17 @@ struct OfNvfp4 {
     }
 };
 
-/// Bytes of scales that a step has in a row, and where they are.
-template <class Format>
-constexpr std::int64_t step_scales = std::is_same_v<Format, OfMxfp4>   ? 1
-                                     : std::is_same_v<Format, OfNvfp4> ? 2
-                                                                       : 0;
 static_assert(mxfp4_group == step_columns && 2 * nvfp4_group == step_columns);
 
 template <class Format>
 inline void widen(const Format& format, const ProductCall& call, std::int64_t from, std::int64_t block, WideBlock& to) {
-    constexpr std::int64_t scales_of_step = step_scales<Format>;
     const std::int64_t steps = steps_of(block, call.k);
     const std::int64_t row_bytes = call.k / step_columns * Format::step_bytes;
-    const std::int64_t row_scales = call.k / step_columns * scales_of_step;
+    const std::int64_t row_scales = call.k / step_columns * Format::step_scales;
     const auto* bytes = static_cast<const std::uint8_t*>(call.weights.values) + from * row_bytes +
                         block * block_steps * Format::step_bytes;
     const std::uint8_t* scales =
-        std::is_same_v<Format, OfNvfp4> ? call.weights.small_scales : call.weights.group_powers;
-    scales += from * row_scales + block * block_steps * scales_of_step;
+        Format::scales(call.weights) + from * row_scales + block * block_steps * Format::step_scales;
     const std::int64_t at_block = block * block_steps * Format::step_bytes;
     const std::int64_t ahead = ahead_of(at_block, row_bytes) - at_block;
     for (std::int64_t row = 0; row < rows_at_once; ++row, bytes += row_bytes, scales += row_scales) {
@@ -145,7 +143,7 @@ inline void widen(const Format& format, const ProductCall& call, std::int64_t fr
             __builtin_prefetch(bytes + ahead + at, 0, 2);
         const auto take = [&](std::int64_t step) {
             _mm512_store_si512(to.of[step][row],
-                               format.line_of(bytes + step * Format::step_bytes, scales + step * scales_of_step));
+                               format.line_of(bytes + step * Format::step_bytes, scales + step * Format::step_scales));
         };
         if (steps == block_steps) {
             take(0);
