@@ -11,6 +11,7 @@
 #include "bench/tasks.hpp"
 #include "bench/team.hpp"
 #include "roofline/bench/backend.hpp"
+#include "roofline/bench/kernels/fp8.hpp"
 #include "roofline/bench/kernels/rowwise.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 
@@ -26,6 +27,18 @@ std::vector<const ProductKernels*> all_products() {
          {neon_products(), neon_dot_products(), avx2_products(), avx512_products(), amx_products()}) {
         if (more != nullptr) kernels.push_back(more);
     }
+#if defined(__x86_64__)
+    // What is taken beside AVX-512 without arithmetic of 16 bits.
+    if (avx512_products() != nullptr) {
+        static const ProductKernels without_halves = [] {
+            ProductKernels some = *avx512_products();
+            some.name = "AVX-512 without FP16";
+            some.fp8 = avx512_fp8;
+            return some;
+        }();
+        kernels.push_back(&without_halves);
+    }
+#endif
     return kernels;
 }
 
@@ -105,6 +118,30 @@ TEST(Products, EveryNumberOfE4m3IsWhatItsBitsSay) {
             const auto& [bits, value] = known[static_cast<std::size_t>(row)];
             EXPECT_EQ(y[static_cast<std::size_t>(row)], value * 2.0F * (15 * row < 128 ? 1.0F : 4.0F))
                 << kernels->name << " " << static_cast<int>(bits);
+        }
+    }
+}
+
+// Numbers of 16 bits end at 65504 and near 2^-24: kernels that meet weights with such have to keep x and sums within.
+TEST(Products, WeightsInFp8MeetLargeAndSmallNumbers) {
+    constexpr std::int64_t k = 400;
+    const std::vector<std::uint8_t> w(k, 0x7E);  // 448, the largest
+    const float scale = 0.5F;
+    float y = 0.0F;
+    for (const ProductKernels* kernels : all_products()) {
+        for (const float size : {3.9F, 1e30F, 1e-30F, 0.0F}) {
+            // All alike: sums that are as large as they can be. Then one beside others a thousandth of it.
+            for (const float others : {1.0F, 0.001F}) {
+                std::vector<float> x(k, others * size);
+                x[77] = size;
+                ProductCall call{.m = 1, .n = 1, .k = k, .weights = {}, .x = x.data(), .y = &y};
+                call.weights.type = WeightFormat::fp8;
+                call.weights.values = w.data();
+                call.weights.row_scales = &scale;
+                kernels->fp8(call, 0, 1);
+                const double expected = 224.0 * size * (1.0 + 399.0 * others);
+                EXPECT_NEAR(y, expected, 1e-3 * expected) << kernels->name << " " << size << " " << others;
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ namespace amx {
 namespace {
 
 constexpr std::int64_t least_rows = 4;            // of x: fewer are read as fast by AVX-512
-constexpr std::int64_t least_rows_of_halves = 8;  // int4, mxfp4, nvfp4
+constexpr std::int64_t least_rows_of_others = 8;  // int4, and what has to be widened
 // What of W meets all rows of x in turn, 32 at a time, stays in the second-level cache beside these, and so does what
 // another thread on the same core has there: a stretch of some rows.
 constexpr std::int64_t stretch_bytes = 8 << 10;
@@ -286,11 +286,8 @@ void pack_for_tiles(const void* x, std::int64_t m, std::int64_t row_bytes, Weigh
 
 bool reads_panels(WeightFormat weights, std::int64_t m, std::int64_t n, std::int64_t k) {
     if (weights == WeightFormat::fp32 || n < rows_at_once) return false;
-    if (widens(weights)) {
-        const std::int64_t least = bits(weights) == 4 ? least_rows_of_halves : least_rows;
-        return m >= least && k % (line / 2) == 0;
-    }
-    if (weights == WeightFormat::int4) return m >= least_rows_of_halves;
+    if (widens(weights)) return m >= least_rows_of_others && k % (line / 2) == 0;
+    if (weights == WeightFormat::int4) return m >= least_rows_of_others;
     return m >= least_rows && k * bits(weights) / 8 % line == 0;
 }
 

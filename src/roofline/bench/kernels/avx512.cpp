@@ -140,9 +140,13 @@ void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last
 
 namespace roofline::bench {
 const ProductKernels* avx512_products() {
-    static constexpr ProductKernels kernels = {
-        "AVX-512", avx512::product_fp32, avx512::product_bf16, avx512::product_int8, avx512::product_int4, avx512_e2m1,
-        avx512_fp8};
+    static const ProductKernels kernels = {"AVX-512",
+                                           avx512::product_fp32,
+                                           avx512::product_bf16,
+                                           avx512::product_int8,
+                                           avx512::product_int4,
+                                           avx512_e2m1,
+                                           __builtin_cpu_supports("avx512fp16") ? avx512_fp16_fp8 : avx512_fp8};
     const bool here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vnni");

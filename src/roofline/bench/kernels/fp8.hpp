@@ -12,6 +12,7 @@ void neon_fp8(const ProductCall& call, std::int64_t first, std::int64_t last);
 #elif defined(__x86_64__)
 void avx2_fp8(const ProductCall& call, std::int64_t first, std::int64_t last);  // needs F16C too
 void avx512_fp8(const ProductCall& call, std::int64_t first, std::int64_t last);
+void avx512_fp16_fp8(const ProductCall& call, std::int64_t first, std::int64_t last);  // needs AVX512-FP16 too
 #endif
 
 }  // namespace roofline::bench
