@@ -143,6 +143,21 @@ TEST(CpuTrials, ThreadsMayWalkThroughOneArrayTogether) {
     }
 }
 
+TEST(CpuTrials, PartsOfSeveralThreadsAreAnArrayForOne) {
+    Team team({0, 0, 0});
+    auto field = Field::make(team, 3, 64 * page_bytes);
+    ASSERT_TRUE(field) << field.error().text;
+    const std::vector<Arrays> parts = field->arrays();
+    EXPECT_EQ(parts[1].b, parts[0].b + parts[0].bytes) << "one behind the other";
+    EXPECT_EQ(field->joined(2).bytes, 2 * parts[0].bytes);
+    EXPECT_EQ(field->joined(9).bytes, 3 * parts[0].bytes) << "no more than there are";
+    const std::vector<Arrays> all = {field->joined(3)};
+    for (const MemoryKernel& kernel : kernels_here().memory) {
+        const Trial trial = walking_trial("joined", team, all, kernel, 0.001);
+        EXPECT_TRUE(trial.run(8).right) << described(kernel);
+    }
+}
+
 TEST(CpuTrials, WorkIsThatOfAllThreads) {
     Team team({0, 0});
     auto field = Field::make(team, 2, 64 * page_bytes);

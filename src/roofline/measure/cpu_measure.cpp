@@ -116,20 +116,22 @@ class Measurement {
                          [&](int one, int other) { return node_of(one) < node_of(other); });
     }
 
-    /// Three arrays for one thread and three for all. Several times the last cache, but never more than a quarter of
-    /// what is free. Here what the system says of that cache counts: a virtual machine may get all of it, and an array
-    /// of twice its size was still read by a third too fast on one with 300 MiB.
+    /// Three arrays, in parts of which each thread has one; one thread alone has those of its node. Several times the
+    /// last cache, but never more than a quarter of what is free. Here what the system says of that cache counts: a
+    /// virtual machine may get all of it, and an array of twice its size was still read by a third too fast on one with
+    /// 300 MiB.
     Result<void> take_memory() {
         if (options_.progress) options_.progress("writing the memory to measure with");
         const double at_least = (options_.quick ? 128.0 : 256.0) * mebibyte;
-        double each = std::max(at_least, (options_.quick ? 2.0 : 4.0) * machine_.last_cache_bytes);
+        const double nodes = static_cast<double>(std::max<std::size_t>(1, machine_.nodes.size()));
+        double each = std::max(at_least, (options_.quick ? 2.0 : 4.0) * machine_.last_cache_bytes * nodes);
         if (options_.most_bytes > 0) each = static_cast<double>(options_.most_bytes);
         const double wanted_bytes = each;
-        if (machine_.free_bytes > 0.0) each = std::min(each, machine_.free_bytes / 4.0 / 6.0);
+        if (machine_.free_bytes > 0.0) each = std::min(each, machine_.free_bytes / 4.0 / 3.0);
         if (options_.most_bytes == 0 && each < smallest_useful) {
             return std::unexpected(
                 Problem{fmt::format("too little memory is free to measure with: {:.0f} MB, expected at least {:.0f} MB",
-                                    machine_.free_bytes / 1e6, 24.0 * smallest_useful / 1e6),
+                                    machine_.free_bytes / 1e6, 12.0 * smallest_useful / 1e6),
                         true});
         }
         // A limit on the process may allow less than the machine has free.
@@ -149,28 +151,37 @@ class Measurement {
     }
 
     Result<void> reserve(double each) {
-        auto alone = Field::make(*team_, 1, static_cast<std::size_t>(each));
-        if (!alone) return std::unexpected(alone.error());
-        if (threads_ > 1) {
-            auto all = Field::make(*team_, threads_, static_cast<std::size_t>(each / static_cast<double>(threads_)));
-            if (!all) return std::unexpected(all.error());
-            all_ = std::make_unique<Field>(std::move(*all));
-            pair_nodes();
-        }
-        alone_ = std::make_unique<Field>(std::move(*alone));
+        auto field = Field::make(*team_, threads_, static_cast<std::size_t>(each / static_cast<double>(threads_)));
+        if (!field) return std::unexpected(field.error());
+        field_ = std::make_unique<Field>(std::move(*field));
+        alone_ = {field_->joined(threads_of_first_node())};
+        pair_nodes();
         return {};
+    }
+
+    bool on_node(std::size_t node, std::size_t thread) const {
+        const auto& there = machine_.nodes[node];
+        return std::find(there.begin(), there.end(), processors_[thread]) != there.end();
+    }
+
+    /// Threads lie node after node.
+    std::size_t threads_of_first_node() const {
+        if (machine_.nodes.size() < 2) return threads_;
+        std::size_t count = 1;
+        for (std::size_t node = 0; node < machine_.nodes.size(); ++node) {
+            while (count < threads_ && on_node(node, 0) && on_node(node, count)) ++count;
+        }
+        return count;
     }
 
     /// Arrays of the first node's threads, and as many of the second's.
     void pair_nodes() {
         if (machine_.nodes.size() < 2) return;
-        const auto on = [&](std::size_t node, std::size_t thread) {
-            const auto& there = machine_.nodes[node];
-            return std::find(there.begin(), there.end(), processors_[thread]) != there.end();
-        };
+        near_.clear();
+        far_.clear();
         for (std::size_t thread = 0; thread < threads_; ++thread) {
-            if (on(0, thread)) near_.push_back(all_->arrays()[thread]);
-            if (on(1, thread)) far_.push_back(all_->arrays()[thread]);
+            if (on_node(0, thread)) near_.push_back(field_->arrays()[thread]);
+            if (on_node(1, thread)) far_.push_back(field_->arrays()[thread]);
         }
         const std::size_t pairs = std::min(near_.size(), far_.size());
         near_.resize(pairs);
@@ -187,12 +198,15 @@ class Measurement {
         std::vector<Trial> trials;
         std::vector<double> sizes;
         double size = 2.0 * page_bytes;
-        const double largest = static_cast<double>(alone_->arrays().front().bytes);
+        // No cache is larger than the system says; where it says nothing, all that there is.
+        double largest = static_cast<double>(alone_.front().bytes);
+        if (machine_.last_cache_bytes > 0.0)
+            largest = std::min(largest, std::max(256.0 * mebibyte, 2.0 * machine_.last_cache_bytes));
         while (size <= largest) {
             const auto whole = static_cast<std::size_t>(size) / page_bytes * page_bytes;
             sizes.push_back(static_cast<double>(whole));
-            trials.push_back(resident_trial(fmt::format("looking for caches: {} KiB", whole / 1024), *team_,
-                                            alone_->arrays(), *widest, static_cast<double>(whole), 0.002));
+            trials.push_back(resident_trial(fmt::format("looking for caches: {} KiB", whole / 1024), *team_, alone_,
+                                            *widest, static_cast<double>(whole), 0.002));
             size *= 1.189207115;  // four steps an octave
         }
         Rounds rounds;
@@ -241,10 +255,9 @@ class Measurement {
             alone.alone = true;
             const double set = std::max(knee / 2.0, std::min(0.75 * knee, 3.0 * below));
             if (threads_ > 1) {
-                plan_.add(resident_trial(figure + " on one thread", *team_, alone_->arrays(), kernel, set, window),
-                          alone);
+                plan_.add(resident_trial(figure + " on one thread", *team_, alone_, kernel, set, window), alone);
             }
-            const auto& arrays_of = threads_ > 1 ? all_->arrays() : alone_->arrays();
+            const auto& arrays_of = field_->arrays();
             const double share = shared ? set / static_cast<double>(threads_) : set;
             if (shared && threads_ > 1 && share < 2.0 * below) {
                 // So small a share would lie in the cache below. All read the same half of the cache instead; what
@@ -262,9 +275,9 @@ class Measurement {
                               some);
                     continue;
                 }
-                plan_.add(walking_trial(figure, *team_, alone_->arrays(), kernel, window, static_cast<std::size_t>(set),
-                                        threads_),
-                          entry);
+                plan_.add(
+                    walking_trial(figure, *team_, alone_, kernel, window, static_cast<std::size_t>(set), threads_),
+                    entry);
                 continue;
             }
             plan_.add(resident_trial(figure, *team_, arrays_of, kernel, share, window), entry);
@@ -286,12 +299,10 @@ class Measurement {
             Plan::Entry alone = entry;
             alone.alone = true;
             if (threads_ > 1 && !(options_.quick && kernel.motion != Motion::read)) {
-                plan_.add(walking_trial(figure + " on one thread", *team_, alone_->arrays(), kernel, 0.002), alone);
+                plan_.add(walking_trial(figure + " on one thread", *team_, alone_, kernel, 0.002), alone);
             }
             // Longer on many threads: they do not begin and end at quite the same moment.
-            plan_.add(walking_trial(figure, *team_, threads_ > 1 ? all_->arrays() : alone_->arrays(), kernel,
-                                    threads_ > 1 ? 0.005 : 0.002),
-                      entry);
+            plan_.add(walking_trial(figure, *team_, field_->arrays(), kernel, threads_ > 1 ? 0.005 : 0.002), entry);
         }
     }
 
@@ -476,9 +487,9 @@ class Measurement {
     std::vector<int> processors_;
     std::size_t threads_ = 1;
     Team* team_ = nullptr;
-    std::unique_ptr<Field> alone_;
-    std::unique_ptr<Field> all_;
-    std::vector<Arrays> near_;  // where there are two nodes: of threads on the first, and of as many on the second
+    std::unique_ptr<Field> field_;
+    std::vector<Arrays> alone_;  // for one thread: those of its node, as one
+    std::vector<Arrays> near_;   // where there are two nodes: of threads on the first, and of as many on the second
     std::vector<Arrays> far_;
     double array_bytes_ = 0.0;
     std::vector<SweepPoint> sweep_;

@@ -25,14 +25,15 @@ struct alignas(128) Walk {
 }  // namespace
 
 Result<Field> Field::make(Team& team, std::size_t threads, std::size_t bytes_each) {
-    const std::size_t each = std::max(page_bytes, bytes_each / page_bytes * page_bytes);
-    // Arrays that begin at the same place of a page's page fight for the same sets of a cache: shift each a little.
-    const std::size_t stride = (each + large_page - 1) / large_page * large_page + 5 * page_bytes;
-    auto arena = Arena::take(threads * 3 * stride + large_page);
+    // Parts that begin at the same place of a page's page fight for the same sets of a cache, as do arrays: an odd
+    // number of pages to a part, and a few between arrays.
+    const std::size_t each = ((std::max(page_bytes, bytes_each) / page_bytes - 1) | 1U) * page_bytes;
+    const std::size_t stride = (threads * each + large_page - 1) / large_page * large_page + 5 * page_bytes;
+    auto arena = Arena::take(3 * stride + large_page);
     if (!arena) return std::unexpected(arena.error());
     std::vector<Arrays> arrays(threads);
     for (std::size_t i = 0; i < threads; ++i) {
-        std::byte* start = arena->data() + i * 3 * stride;
+        std::byte* start = arena->data() + i * each;
         arrays[i] = {start, start + stride, start + 2 * stride, each};
     }
     team.run(threads, [&](std::size_t i) {
@@ -41,6 +42,12 @@ Result<Field> Field::make(Team& team, std::size_t threads, std::size_t bytes_eac
         fill_pages(arrays[i].c, each);
     });
     return Field(std::move(*arena), std::move(arrays));
+}
+
+Arrays Field::joined(std::size_t threads) const {
+    Arrays all = arrays_.front();
+    all.bytes *= std::min(threads, arrays_.size());
+    return all;
 }
 
 std::size_t span_of(const MemoryKernel& kernel, double working_set) {

@@ -21,11 +21,13 @@ struct Arrays {
 };
 
 /// Arrays for several threads in one arena, written by the threads that will use them, so that each page lies near its
-/// thread.
+/// thread. The threads' parts of an array lie behind each other: together they are an array for one thread.
 class Field {
   public:
     static Result<Field> make(Team& team, std::size_t threads, std::size_t bytes_each);
     const std::vector<Arrays>& arrays() const { return arrays_; }
+    /// The parts of the first `threads` as one.
+    Arrays joined(std::size_t threads) const;
 
   private:
     Field(Arena arena, std::vector<Arrays> arrays) : arena_(std::move(arena)), arrays_(std::move(arrays)) {}
