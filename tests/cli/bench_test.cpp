@@ -357,6 +357,63 @@ TEST(Bench, ACheckpointInFp16RunsInBf16AndSaysSo) {
     EXPECT_EQ(narrow.out.find("not run"), std::string::npos) << narrow.out;
 }
 
+TEST(Bench, ACacheThatNoProcessorKernelKeepsIsKeptInBf16UnlessItWasNamed) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    const auto report_of = [&](const std::string& of, const std::vector<std::string>& more) {
+        std::vector<std::string> words = {"--backend", "own", "--roofs", "xeon-8480", "--format", "json"};
+        words.insert(words.end(), more.begin(), more.end());
+        const Answer answer = run(quick(of, words));
+        EXPECT_EQ(answer.exit_code, 0) << answer.err;
+        return Json::parse(answer.out, nullptr, false);
+    };
+    const auto notes_of = [](const Json& report) { return report["notes"].dump(); };
+    const std::string kept = "no kernel for processors keeps one in fp8; limits are those of bf16 too";
+    const Json report = report_of(model, {"--dtype", "fp8"});
+    EXPECT_NE(notes_of(report).find("the KV cache beside weights in fp8 is kept in bf16: " + kept), std::string::npos)
+        << notes_of(report);
+    const Json& stage = report["stages"][0];
+    EXPECT_TRUE(stage["time_s"].contains("measured")) << "a whole step";
+    // Everything is counted as if bf16 had been asked for, which needs no note. The KV cache of 16 tokens: 16 x 2 x
+    // 2 heads x 32 x 2 B = 4,096 B a layer.
+    const Json named = report_of(model, {"--dtype", "fp8", "--kv-cache-dtype", "bf16"});
+    EXPECT_EQ(notes_of(named).find("KV cache"), std::string::npos) << notes_of(named);
+    ASSERT_EQ(stage["records"].size(), named["stages"][0]["records"].size());
+    for (std::size_t i = 0; i < stage["records"].size(); ++i) {
+        const Json& ours = stage["records"][i];
+        const Json& theirs = named["stages"][0]["records"][i];
+        EXPECT_EQ(ours["bytes"], theirs["bytes"]) << ours["name"];
+        EXPECT_EQ(ours["dtype"], theirs["dtype"]) << ours["name"];
+        EXPECT_EQ(ours["time_s"]["limit"], theirs["time_s"]["limit"]) << ours["name"];
+        if (ours["name"] == "layers.attention.core") EXPECT_EQ(ours["bytes"]["kv"], 2 * 4096);
+    }
+    // Of several types only the one that asks for it; fp32 keeps its own.
+    const Json both = report_of(model, {"--dtype", "fp32,fp8", "--only", "operators"});
+    EXPECT_NE(notes_of(both).find("beside weights in fp8"), std::string::npos) << notes_of(both);
+    for (const Json& record : both["stages"][0]["records"]) {
+        if (record["name"] == "layers.attention.core") EXPECT_EQ(record["bytes"]["kv"], 2 * 8192);
+    }
+    // A checkpoint whose own config asks for it was not named by the user either.
+    std::string config = toy;
+    config.back() = ',';
+    config += R"("quantization_config": {"quant_method": "modelopt", "kv_cache_scheme": "FP8"}})";
+    const Json checkpoint = report_of(folder.write("narrow/config.json", config), {});
+    EXPECT_NE(notes_of(checkpoint).find("the KV cache is kept in bf16: " + kept), std::string::npos)
+        << notes_of(checkpoint);
+    EXPECT_TRUE(checkpoint["stages"][0]["time_s"].contains("measured")) << "a whole step";
+    // Named, it is refused as before.
+    const Answer refused =
+        run(quick(model, {"--backend", "own", "--dtype", "fp8", "--kv-cache-dtype", "fp8", "--only", "steps"}));
+    EXPECT_EQ(refused.exit_code, 4);
+    EXPECT_NE(refused.err.find("no processor kernel keeps a KV cache in fp8; --kv-cache-dtype bf16"), std::string::npos)
+        << refused.err;
+    // Nothing is said of a cache that a model does not have.
+    const Answer without = run({"bench", "mamba2-130m", "--layers", "1", "--threads", "1", "--seconds", "0.001",
+                                "--context", "16", "--dtype", "fp8", "--backend", "own", "--only", "operators"});
+    ASSERT_EQ(without.exit_code, 0) << without.err;
+    EXPECT_EQ(without.out.find("KV cache"), std::string::npos) << without.out;
+}
+
 TEST(Bench, StoppedInTheMiddleItWritesNothing) {
     const TemporaryFolder folder;
     const TemporaryFolder results;

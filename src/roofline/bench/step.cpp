@@ -230,7 +230,7 @@ std::vector<std::int64_t> distinct_of(const StackShape& shape, const StepBytes& 
 Result<std::unique_ptr<CpuModel>> CpuModel::make(const StackShape& shape, const StepWork& largest, std::int64_t memory,
                                                  Threads& threads) {
     if (const auto problem = unfit_products(shape, largest)) return fail(*problem);
-    if (shape.kv != DType::bf16 && shape.kv != DType::fp32)
+    if (!kept_by_processors(shape.kv))
         return fail(
             fmt::format("no processor kernel keeps a KV cache in {}; --kv-cache-dtype bf16 asks for one that is kept",
                         roofline::name(shape.kv)));

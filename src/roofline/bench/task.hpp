@@ -115,6 +115,10 @@ std::string describe(const Task& task);
 
 /// The type that kernels keep a KV cache of this format in; empty for those that none keeps.
 std::optional<DType> cache_type(const Format& format);
+/// Whether kernels for processors keep a KV cache in it.
+constexpr bool kept_by_processors(DType cache) {
+    return cache == DType::bf16 || cache == DType::fp32;
+}
 /// Whether a norm is one by mean and deviation.
 bool takes_off_the_mean(const model::Operator& norm);
 /// That no kernel of a backend reads weights, and what to ask for instead.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <string_view>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -214,6 +215,23 @@ Result<void> open_cuda(const BenchOptions& options, Place& place, Run& run) {
         run.descriptions.push_back(plugin.description);
     }
     return {};
+}
+
+/// A KV cache that nobody named a type for is kept in bf16 where no kernel for processors keeps it in the one that
+/// `--dtype` or the checkpoint asks for. What is counted changes with it: a limit is that of what is run. Returns the
+/// type that was asked for; empty where it stays.
+std::string_view keep_cache_in_bf16(predict::Setup& setup) {
+    if (!setup.architecture) return {};
+    const Format asked = predict::plan_types(setup).kv;
+    if (const auto type = bench::cache_type(asked); type && bench::kept_by_processors(*type)) return {};
+    setup.types.kv = &plain_format(DType::bf16);
+    return asked.name;
+}
+
+/// Models of states alone have no KV cache.
+bool has_kv_cache(const predict::Scenario& scenario) {
+    return std::ranges::any_of(scenario.lowered.operators,
+                               [](const model::Operator& op) { return op.kind == Kind::attention; });
 }
 
 /// What was run already, under whatever name: norms of a layer are alike, and small operators in every number type.
@@ -475,10 +493,18 @@ Result<Run> run_bench(const BenchOptions& options) {
     for (const std::string& type : types) {
         for (const std::string& batch : *batches) {
             ask_for(type, batch);
-            const auto setup = setup_on(asked, *roofs, layers);
+            auto setup = setup_on(asked, *roofs, layers);
             if (!setup) return std::unexpected(setup.error());
+            const std::string_view unkept =
+                cuda || !asked.kv_dtype.empty() ? std::string_view() : keep_cache_in_bf16(*setup);
             const auto scenario = predict::realise(*setup);
             if (!scenario) return std::unexpected(scenario.error());
+            if (!unkept.empty() && has_kv_cache(*scenario)) {
+                run.account.notes.push_back(
+                    fmt::format("the KV cache{} is kept in bf16: no kernel for processors keeps one in {}; limits are "
+                                "those of bf16 too",
+                                type.empty() ? "" : fmt::format(" beside weights in {}", type), unkept));
+            }
             const predict::Report report = predict::predict(*scenario);
             for (const predict::StageReport& predicted : report.stages) {
                 StageRun stage = bench::start_stage(*scenario, predicted, type);

@@ -263,7 +263,7 @@ class Own final : public Backend {
             }
         }
         if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write) {
-            if (task.kv != DType::bf16 && task.kv != DType::fp32)
+            if (!kept_by_processors(task.kv))
                 return fmt::format(
                     "no processor kernel keeps a KV cache in {}; --kv-cache-dtype bf16 asks for one that is kept",
                     roofline::name(task.kv));
