@@ -1,4 +1,5 @@
 // What must hold for charts whatever they look like.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -111,6 +112,55 @@ TEST(Charts, TellBatchesOfOneStageApartAndSayWhatIntegersAreCountedIn) {
     EXPECT_THAT(both, HasSubstr(">all of decode, batch 1<"));
     EXPECT_THAT(both, HasSubstr(">all of decode, batch 8<"));
     EXPECT_THAT(both, HasSubstr(">rate (FLOP/s; of integers OP/s)<"));
+}
+
+int times_in(std::string_view text, std::string_view words) {
+    int times = 0;
+    for (std::size_t at = text.find(words); at != std::string_view::npos; at = text.find(words, at + 1)) ++times;
+    return times;
+}
+
+TEST(Charts, TellNumberTypesApartWhereOperatorsDifferInThem) {
+    const Account account = testing::account_in_two_types();
+    const std::string svg = roofline_chart({&account, 1});
+    for (const char* type : {"bf16", "fp8"}) EXPECT_EQ(times_in(svg, fmt::format(">ffn.gate_up, {}<", type)), 1);
+    EXPECT_EQ(times_in(svg, ">ffn.gate_up<"), 0);
+    // The head is in bf16 in both: one point, one name.
+    EXPECT_EQ(times_in(svg, ">head<"), 2) << "in the legend, and in the picture";
+    EXPECT_EQ(times_in(svg, ">head, "), 0);
+    // The mouse is told of which stage each is.
+    EXPECT_THAT(svg, HasSubstr("layers.ffn.gate_up&#10;sample-8b on sample-1, decode fp8, batch 1"));
+    // Beside a step in fp32 its head lies elsewhere, and is in bf16 whatever the step is called.
+    Account wide = account;
+    wide.stages[0].name = "decode fp32";
+    for (AccountStage& stage : wide.stages) {
+        for (Record& record : stage.records) record.kind = Kind::gemm;
+    }
+    for (Record& record : wide.stages[0].records) {
+        record.work.type = DType::fp32;
+        record.work.at(Level::memory) = record.work.at(Level::memory) * 2.0;
+    }
+    std::vector<std::string> names;
+    for (const Spot& spot : spots_of({&wide, 1}).spots) {
+        if (spot.record->group == Group::head || spot.record->name == "layers.ffn.gate_up")
+            names.push_back(point_name(spot, wide));
+    }
+    EXPECT_THAT(names, ::testing::ElementsAre("ffn.gate_up, fp32", "head, fp32", "ffn.gate_up, fp8", "head, bf16"));
+    // In one type, and where stages are merely numbered, names stay as they are.
+    Account numbered = account;
+    numbered.stages[0].name = "decode 1";
+    numbered.stages[1].name = "decode 2";
+    Account alone = account;
+    alone.stages.resize(1);
+    for (const Account& other : {numbered, alone, sample_account()}) {
+        for (const Spot& spot : spots_of({&other, 1}).spots)
+            EXPECT_EQ(point_name(spot, other), short_name(*spot.record, *spot.of));
+    }
+    // Prompts and decode steps in the same types are other stages, as are other batches.
+    Account batches = account;
+    batches.stages[1].batch = 8.0;
+    for (const Spot& spot : spots_of({&batches, 1}).spots)
+        EXPECT_EQ(point_name(spot, batches), short_name(*spot.record, *spot.of));
 }
 
 TEST(Charts, SurviveAnythingAReportCanHold) {

@@ -77,6 +77,28 @@ inline Account sample_account() {
     return account;
 }
 
+/// One decode step with weights in bf16 and in fp8, as `bench --dtype bf16,fp8` reports it: products read half the
+/// bytes and multiply at twice the rate, everything else is alike.
+inline Account account_in_two_types() {
+    Account account = sample_account();
+    const AccountStage decode = account.stages[1];
+    account.verb = "bench";
+    account.stages = {decode, decode};
+    account.stages[0].name = "decode bf16";
+    AccountStage& narrow = account.stages[1];
+    narrow.name = "decode fp8";
+    for (Record& record : narrow.records) {
+        if (record.name != "layers.attention.qkv" && record.group != Group::ffn) continue;
+        record.work.type = DType::fp8;
+        record.work.at(Level::memory) = record.work.at(Level::memory) * 0.5;
+        hold_against(account.device, record);
+        record.times.expected = record.times.attainable * 1.5;
+    }
+    narrow.times = {};
+    sum_records(narrow);
+    return account;
+}
+
 /// The same work on a machine with half of everything.
 inline Account slower_account() {
     Account account = sample_account();

@@ -146,14 +146,19 @@ void draw_points(Svg& svg, RooflineDrawing& drawing) {
     }
     for (const Spot& spot : drawing.found.spots) {
         const bool named = spot.share >= least_share_named;
-        std::string words = short_name(*spot.record, *spot.of);
+        std::string words = point_name(spot, drawing.accounts[spot.account]);
         if (drawing.options.gaps && named) {
             const double roof = roof_above(spot, drawing.accounts[spot.account]);
             if (std::isfinite(roof)) words += fmt::format(" {:.0f}%", 100.0 * spot.rate / roof);
         }
         if (named && !drawing.crowded()) {
-            labels.push_back({drawing.frame.at(spot.intensity, spot.rate), drawing.radius_of(spot.share), words,
-                              small_size, spot.share, false});
+            const Point at = drawing.frame.at(spot.intensity, spot.rate);
+            // What is alike in every number type has one point, and one name.
+            if (std::ranges::any_of(labels, [&](const Label& label) {
+                    return !label.bold && label.text == words && label.target.x == at.x && label.target.y == at.y;
+                }))
+                continue;
+            labels.push_back({at, drawing.radius_of(spot.share), words, small_size, spot.share, false});
             owners.push_back(&spot);
         }
     }

@@ -121,6 +121,50 @@ std::string short_name(const Record& record, const AccountStage& stage) {
     return alike < 2 ? std::string(parts.own) : fmt::format("{}, {}", parts.own, parts.kind);
 }
 
+namespace {
+
+/// What `bench` writes behind the name of a stage where it ran several: "decode int8".
+std::string_view number_type(const AccountStage& stage) {
+    const std::size_t blank = stage.name.rfind(' ');
+    if (blank == std::string::npos) return {};
+    const std::string_view last = std::string_view(stage.name).substr(blank + 1);
+    return find_format(last) != nullptr ? last : std::string_view();
+}
+
+/// The same step, whatever number type it is in.
+bool same_step(const AccountStage& a, const AccountStage& b) {
+    return a.name.substr(0, a.name.find(' ')) == b.name.substr(0, b.name.find(' ')) && a.batch == b.batch &&
+           a.tokens == b.tokens && a.context == b.context;
+}
+
+bool same_place(const Record& a, const Record& b) {
+    return a.work.flops == b.work.flops && a.work.at(Level::memory) == b.work.at(Level::memory) &&
+           shown_time(a.times) == shown_time(b.times);
+}
+
+}  // namespace
+
+std::string point_name(const Spot& spot, const Account& account) {
+    const Record& mine = *spot.record;
+    std::string text = short_name(mine, *spot.of);
+    const std::string_view type = number_type(*spot.of);
+    if (type.empty()) return text;
+    bool others = false;
+    bool own_tells = true;
+    for (const AccountStage& stage : account.stages) {
+        if (number_type(stage) == type || !same_step(stage, *spot.of)) continue;
+        for (const Record& record : stage.records) {
+            if (record.name != mine.name || same_place(record, mine)) continue;
+            others = true;
+            own_tells = own_tells && record.work.type != mine.work.type;
+        }
+    }
+    if (!others) return text;
+    // Weights are in the type of the stage, but for those of a head; and attention has none.
+    const bool weights = mine.kind == Kind::gemm && mine.group != Group::head;
+    return fmt::format("{}, {}", text, weights || !own_tells ? type : name(mine.work.type));
+}
+
 std::string describe_stage(const AccountStage& stage) {
     std::string text = stage.name;
     if (stage.batch > 0.0) text += fmt::format(", batch {}", grouped(stage.batch));

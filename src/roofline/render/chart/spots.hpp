@@ -50,6 +50,9 @@ bool has_measured(std::span<const Account> accounts);
 /// "attention.qkv": without what all of them begin with; "attention.qkv, sliding" where other kinds of layers have one
 /// too.
 std::string short_name(const Record& record, const AccountStage& stage);
+/// The same for a point that others stand beside: "ffn.down, int8" where its report has the stage in other number types
+/// too and their operator of that name lies elsewhere.
+std::string point_name(const Spot& spot, const Account& account);
 /// "decode, batch 1, context 4,096"
 std::string describe_stage(const AccountStage& stage);
 /// The same with its rates: "...: 151.1 tokens/s expected, 215.5 at the limit".
