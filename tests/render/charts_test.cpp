@@ -163,6 +163,57 @@ TEST(Charts, TellNumberTypesApartWhereOperatorsDifferInThem) {
         EXPECT_EQ(point_name(spot, batches), short_name(*spot.record, *spot.of));
 }
 
+Ridges ridges_in(const Account& account) {
+    const auto ceilings = ceilings_of({&account, 1}, {Level::memory});
+    const Spots found = spots_of({&account, 1});
+    const Ridges ridges = ridges_of(ceilings.front(), account.device, found.spots);
+    for (const Spot& spot : found.spots) {
+        if (spot.intensity < ridges.lowest) {
+            EXPECT_EQ(spot.bound, Bound::memory) << spot.record->name;
+        }
+        if (spot.intensity >= ridges.highest) {
+            EXPECT_EQ(spot.bound, Bound::compute) << spot.record->name;
+        }
+    }
+    return ridges;
+}
+
+TEST(Charts, CallNothingComputeBoundThatIsMemoryBoundUnderItsOwnRoof) {
+    // 1 PFLOP/s in bf16 over 4 TB/s: 250. In one type there is one ridge.
+    Account account = sample_account();
+    EXPECT_DOUBLE_EQ(ridges_in(account).lowest, 250.0);
+    EXPECT_DOUBLE_EQ(ridges_in(account).highest, 250.0);
+    const std::string one = roofline_chart({&account, 1});
+    EXPECT_THAT(one, HasSubstr(">ridge 250.0<"));
+    EXPECT_THAT(one, Not(HasSubstr("depends on")));
+    // Twice the rate in fp8: 500. An operator of 400 in fp8 waits for memory, right of the ridge of bf16.
+    Record& down = account.stages[0].records[3];
+    down.work.type = DType::fp8;
+    down.work.flops = Flops(400.0 * down.work.at(Level::memory).value);
+    EXPECT_DOUBLE_EQ(ridges_in(account).lowest, 250.0);
+    EXPECT_DOUBLE_EQ(ridges_in(account).highest, 500.0);
+    const std::string two = roofline_chart({&account, 1});
+    EXPECT_THAT(two, HasSubstr(">ridge 250.0 of bf16<"));
+    EXPECT_THAT(two, HasSubstr(">ridge 500.0 of fp8<"));
+    // A little work on vectors, at 50 TFLOP/s: 12.5. What it has of 100 is held back by compute, left of both.
+    Record& norm = account.stages[1].records[6];
+    norm.work.engine = Engine::vector;
+    norm.work.type = DType::fp32;
+    norm.work.flops = Flops(100.0 * norm.work.at(Level::memory).value);
+    EXPECT_DOUBLE_EQ(ridges_in(account).lowest, 12.5);
+    EXPECT_DOUBLE_EQ(ridges_in(account).highest, 500.0);
+    const std::string three = roofline_chart({&account, 1});
+    EXPECT_THAT(three, HasSubstr(">ridge 12.50 of fp32 vector<"));
+    EXPECT_THAT(three, HasSubstr(">depends on the type<"));
+    // On number lines each stage has its own.
+    const Account types = testing::account_in_two_types();
+    const std::string lines = find_account_chart("intensity")->draw({&types, 1}, {});
+    EXPECT_EQ(times_in(lines, ">ridge 250.0<"), 1);
+    EXPECT_EQ(times_in(lines, ">ridges 250.0 and 500.0<"), 1);
+    // Nothing is known of a machine without a name.
+    EXPECT_EQ(ridges_of(Ceiling{}, Device{}, {}).highest, 0.0);
+}
+
 TEST(Charts, SurviveAnythingAReportCanHold) {
     Account hostile = sample_account();
     hostile.title = "<script>alert(1)</script>\"'&\x01\xff";

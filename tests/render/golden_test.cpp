@@ -61,6 +61,11 @@ TEST(Golden, RooflineOfTwoReports) {
     expect_golden("roofline-two.svg", roofline_chart(accounts));
 }
 
+TEST(Golden, RooflineOfTwoNumberTypes) {
+    const std::vector<Account> accounts = {testing::account_in_two_types()};
+    expect_golden("roofline-types.svg", roofline_chart(accounts));
+}
+
 TEST(Golden, TimeAndIntensity) {
     const std::vector<Account> accounts = {sample_account()};
     for (const char* name : {"time", "intensity"})

@@ -44,6 +44,31 @@ std::string ComputeRoof::spelt(double rate) const {
     return with_unit(rate, peak_unit(integers ? DType::int8 : DType::bf16));
 }
 
+bool Ceiling::bold(const ComputeRoof& roof) const {
+    double all = 0.0;
+    for (const ComputeRoof& other : roofs) all += other.flops;
+    return &roof == main || roof.flops > 0.02 * all;
+}
+
+Ridges ridges_of(const Ceiling& ceiling, const Device& device, std::span<const Spot> spots) {
+    if (ceiling.main == nullptr || !(ceiling.memory() > 0.0)) return {};
+    Ridges ridges{ceiling.main->limit / ceiling.memory(), ceiling.main->limit / ceiling.memory()};
+    for (const ComputeRoof& roof : ceiling.roofs) {
+        if (!ceiling.bold(roof)) continue;
+        ridges.lowest = std::min(ridges.lowest, roof.limit / ceiling.memory());
+        ridges.highest = std::max(ridges.highest, roof.limit / ceiling.memory());
+    }
+    const Roofs limit = limit_roofs(device);
+    for (const Spot& spot : spots) {
+        const double cost = limit.flop_cost(spot.record->work.engine, spot.record->work.type);
+        if (!(cost > 0.0)) continue;
+        const double own = 1.0 / cost / ceiling.memory();
+        if (own <= spot.intensity && spot.intensity < ridges.lowest) ridges.lowest = own;
+        if (own > spot.intensity && spot.intensity >= ridges.highest) ridges.highest = own;
+    }
+    return ridges;
+}
+
 std::vector<ComputeRoof> compute_roofs(const Account& account) {
     const Roofs limit = limit_roofs(account.device);
     const Roofs attainable = attainable_roofs(account.device);

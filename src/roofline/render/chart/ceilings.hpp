@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "roofline/core/account.hpp"
+#include "roofline/render/chart/spots.hpp"
 
 namespace roofline::render::chart {
 
@@ -40,9 +41,20 @@ struct Ceiling {
     const ComputeRoof* main = nullptr;
 
     double memory() const { return slopes.empty() ? 0.0 : slopes.front().limit; }
+    /// What much of the work runs on is drawn bold.
+    bool bold(const ComputeRoof& roof) const;
 };
 
 std::vector<Ceiling> ceilings_of(std::span<const Account> accounts, const std::vector<Level>& levels);
+
+/// FLOPs per byte up to which memory holds back whatever is drawn, and from which compute does. In between it depends
+/// on the engine and number type: each roof has a ridge of its own. Zeros where there is none.
+struct Ridges {
+    double lowest = 0.0;
+    double highest = 0.0;
+};
+/// Of the bold roofs, and of those under which one of these points would stand on the wrong side.
+Ridges ridges_of(const Ceiling& ceiling, const Device& device, std::span<const Spot> spots);
 
 /// The same name and the same figures: --set may have changed one of two that are called alike.
 bool same_machine(const Device& a, const Device& b);

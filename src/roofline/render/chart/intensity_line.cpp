@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,11 +23,12 @@ namespace {
 constexpr double width = 960.0;
 constexpr double lane = 130.0;
 
-double ridge_of(const Account& account) {
-    const auto roofs = compute_roofs(account);
-    const ComputeRoof* main = main_roof(roofs);
-    const double cost = limit_roofs(account.device).seconds_per_byte[index(Level::memory)];
-    return main != nullptr && cost > 0.0 ? main->limit * cost : 0.0;
+/// Of one stage: others may be in other number types.
+Ridges ridges_of_stage(const Account& account, std::size_t stage, std::span<const Spot> spots) {
+    Account alone;
+    alone.device = account.device;
+    alone.stages = {account.stages[stage]};
+    return ridges_of(ceilings_of({&alone, 1}, {}).front(), account.device, spots);
 }
 
 }  // namespace
@@ -39,9 +42,17 @@ std::string intensity_line_chart(std::span<const Account> accounts) {
         high = std::max(high, spot.intensity);
     }
     std::size_t lanes = 0;
-    for (const Account& account : accounts) {
-        high = std::max(high, ridge_of(account) * 2.0);
-        lanes += account.stages.size();
+    std::vector<std::vector<Ridges>> ridges;
+    for (std::size_t a = 0; a < accounts.size(); ++a) {
+        ridges.emplace_back();
+        for (std::size_t s = 0; s < accounts[a].stages.size(); ++s) {
+            std::vector<Spot> mine;
+            std::ranges::copy_if(found.spots, std::back_inserter(mine),
+                                 [&](const Spot& spot) { return spot.account == a && spot.stage == s; });
+            ridges.back().push_back(ridges_of_stage(accounts[a], s, mine));
+            high = std::max(high, ridges.back().back().highest * 2.0);
+        }
+        lanes += accounts[a].stages.size();
     }
     low = std::max(low, high * 1e-12);
     const std::string title = "Arithmetic intensity: " + common_title(accounts);
@@ -55,21 +66,30 @@ std::string intensity_line_chart(std::span<const Account> accounts) {
         8.0;
     const Scale x{low / 1.6, high * 1.6, 40.0, width - 40.0, true};
     for (std::size_t a = 0; a < accounts.size(); ++a) {
-        const double ridge = ridge_of(accounts[a]);
         for (std::size_t s = 0; s < accounts[a].stages.size(); ++s) {
             const double line = top + lane - 44.0;
             const double first = top + 18.0;
-            if (ridge > 0.0 && x.holds(ridge)) {
-                svg.rectangle({x.from, first, x.at(ridge), line + 26.0}, "memory-region");
-                svg.rectangle({x.at(ridge), first, x.to, line + 26.0}, "compute-region");
-                svg.line({x.at(ridge), first}, {x.at(ridge), line + 26.0}, "ridge");
+            const auto [lowest, highest] = ridges[a][s];
+            const bool known = lowest > 0.0 && x.holds(lowest) && x.holds(highest);
+            const bool several = highest > lowest;
+            if (known) {
+                svg.rectangle({x.from, first, x.at(lowest), line + 26.0}, "memory-region");
+                svg.rectangle({x.at(highest), first, x.to, line + 26.0}, "compute-region");
+                svg.line({x.at(lowest), first}, {x.at(lowest), line + 26.0}, "ridge");
+                if (several) svg.line({x.at(highest), first}, {x.at(highest), line + 26.0}, "ridge");
             }
             std::string words = describe_stage(accounts[a].stages[s]);
             if (accounts.size() > 1) words = accounts[a].title + ": " + words;
             svg.text({40.0, top + 12.0}, words, "strong");
-            if (ridge > 0.0)
-                svg.text({x.at(ridge), top + 12.0}, fmt::format("ridge {}", intensity(FlopsPerByte(ridge))), "small",
+            if (known && several) {
+                svg.text(
+                    {x.at(highest), top + 12.0},
+                    fmt::format("ridges {} and {}", intensity(FlopsPerByte(lowest)), intensity(FlopsPerByte(highest))),
+                    "small", Anchor::middle);
+            } else if (known) {
+                svg.text({x.at(lowest), top + 12.0}, fmt::format("ridge {}", intensity(FlopsPerByte(lowest))), "small",
                          Anchor::middle);
+            }
             svg.line({x.from, line}, {x.to, line}, "axis");
             for (const Tick& tick : log_ticks(x.low, x.high)) {
                 if (tick.label.empty()) continue;

@@ -38,13 +38,11 @@ struct RooflineDrawing {
         return crowded() ? 3.0 + 9.0 * std::sqrt(share) : 4.0 + 15.0 * std::sqrt(share);
     }
 
-    bool bold(const Ceiling& ceiling, const ComputeRoof& roof) const {
-        double all = 0.0;
-        for (const ComputeRoof& other : ceiling.roofs) all += other.flops;
-        return &roof == ceiling.main || roof.flops > 0.02 * all;
-    }
-
     bool one_machine() const { return ceilings.size() == 1; }
+    /// Of the one machine.
+    Ridges ridges() const {
+        return ridges_of(ceilings.front(), accounts[ceilings.front().account].device, found.spots);
+    }
     std::string roof_class(std::size_t ceiling) const {
         return one_machine() ? "" : fmt::format(" stroke {}", series_class(ceiling));
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "roofline/render/chart/roofline_drawing.hpp"
 #include "roofline/render/chart/text_width.hpp"
@@ -93,21 +94,21 @@ void draw_regions(Svg& svg, const RooflineDrawing& drawing) {
     const Ceiling& ceiling = drawing.ceilings.front();
     if (ceiling.main == nullptr || !(ceiling.memory() > 0.0)) return;
     const Frame& frame = drawing.frame;
-    const double peak = ceiling.main->limit;
-    const double ridge = peak / ceiling.memory();
-    const auto slope = slope_line(frame, ceiling.memory(), peak);
-    if (slope.empty() || !frame.x.holds(ridge)) return;
-    svg.area({{frame.plot.left, frame.plot.bottom},
-              {slope[0].x, frame.plot.bottom},
-              slope[0],
-              frame.at(ridge, peak),
-              {frame.x.at(ridge), frame.plot.bottom}},
-             "memory-region");
-    svg.area({{frame.x.at(ridge), frame.plot.bottom},
-              frame.at(ridge, peak),
-              {frame.plot.right, frame.y.at(peak)},
-              {frame.plot.right, frame.plot.bottom}},
-             "compute-region");
+    const auto [lowest, highest] = drawing.ridges();
+    const auto slope = slope_line(frame, ceiling.memory(), lowest * ceiling.memory());
+    if (!slope.empty() && frame.x.holds(lowest)) {
+        svg.area({{frame.plot.left, frame.plot.bottom},
+                  {slope[0].x, frame.plot.bottom},
+                  slope[0],
+                  frame.at(lowest, lowest * ceiling.memory()),
+                  {frame.x.at(lowest), frame.plot.bottom}},
+                 "memory-region");
+    }
+    if (!frame.x.holds(highest)) return;
+    const Point corner = frame.at(highest, highest * ceiling.memory());
+    svg.area(
+        {{corner.x, frame.plot.bottom}, corner, {frame.plot.right, corner.y}, {frame.plot.right, frame.plot.bottom}},
+        "compute-region");
 }
 
 void draw_roof_lines(Svg& svg, const RooflineDrawing& drawing) {
@@ -122,10 +123,10 @@ void draw_roof_lines(Svg& svg, const RooflineDrawing& drawing) {
             for (const ComputeRoof& roof : ceiling.roofs) {
                 const double peak = attainable ? roof.attainable : roof.limit;
                 if (attainable && peak == roof.limit && memory == ceiling.memory()) continue;
-                if (attainable && !drawing.bold(ceiling, roof)) continue;
+                if (attainable && !ceiling.bold(roof)) continue;
                 const double from = memory > 0.0 ? std::max(frame.x.low, peak / memory) : frame.x.low;
                 if (from >= frame.x.high) continue;
-                const std::string unused = drawing.bold(ceiling, roof) ? "" : " roof-unused";
+                const std::string unused = ceiling.bold(roof) ? "" : " roof-unused";
                 svg.line(frame.at(from, peak), frame.at(frame.x.high, peak),
                          fmt::format("roof{}{}{}", attainable ? " roof-attainable" : "", unused, colour));
             }
@@ -184,35 +185,83 @@ void draw_roof_names(Svg& svg, RooflineDrawing& drawing) {
             std::string words = fmt::format("{} {}", roof.name(), roof.spelt(roof.limit));
             if (!drawing.one_machine()) words = drawing.accounts[ceiling.account].device.name + " " + words;
             write_beside(svg, drawing, begin_of(ceiling, roof.limit), frame.y.at(roof.limit) - 6.0, words,
-                         drawing.bold(ceiling, roof) ? "halo" : "halo soft");
+                         ceiling.bold(roof) ? "halo" : "halo soft");
         }
     }
     // What was measured stands below its own line: in one row with the limit it would run into the slope. The names of
     // the roofs go first: those cannot be done without.
     for (const Ceiling& ceiling : drawing.ceilings) {
         for (const ComputeRoof& roof : ceiling.roofs) {
-            if (roof.attainable < roof.limit && drawing.bold(ceiling, roof) && drawing.one_machine())
+            if (roof.attainable < roof.limit && ceiling.bold(roof) && drawing.one_machine())
                 write_beside(svg, drawing, begin_of(ceiling, roof.limit), frame.y.at(roof.attainable) + text_size + 3.0,
                              fmt::format("{} measured", roof.spelt(roof.attainable)), "halo soft");
         }
     }
 }
 
+namespace {
+
+/// Which side of the ridges is which; nothing where there is no room for it.
+void draw_sides(Svg& svg, RooflineDrawing& drawing, const Ridges& sides, std::vector<double> corners) {
+    const Frame& frame = drawing.frame;
+    const auto [lowest, highest] = sides;
+    if (!(lowest > 0.0)) return;
+    const double y = frame.plot.bottom - 10.0;
+    const auto write = [&](double x, double away, const char* words, const char* classes, Anchor anchor) {
+        svg.open_at({x, 0.0}, "move-x");
+        svg.text({away, y}, words, classes, anchor);
+        svg.close();
+    };
+    const double first = frame.x.at(lowest);
+    const double last = frame.x.at(highest);
+    if (first >= frame.plot.left + 120.0 && first <= frame.plot.right) {
+        write(first, -8.0, "\u2190 memory-bound", "memory-word", Anchor::end);
+        drawing.keep_free({first - 125.0, y - text_size, first, y + 4.0});
+    }
+    if (last >= frame.plot.left && last <= frame.plot.right - 130.0) {
+        write(last, 8.0, "compute-bound \u2192", "compute-word", Anchor::start);
+        drawing.keep_free({last, y - text_size, last + 130.0, y + 4.0});
+    }
+    // In the widest gap between ridges, so that no line of one goes through it.
+    std::sort(corners.begin(), corners.end());
+    double left = first;
+    double right = first;
+    for (std::size_t i = 1; i < corners.size(); ++i) {
+        if (corners[i - 1] >= first && corners[i] <= last && corners[i] - corners[i - 1] > right - left) {
+            left = corners[i - 1];
+            right = corners[i];
+        }
+    }
+    const char* between = "depends on the type";
+    const double middle = (left + right) / 2.0;
+    const double wide = text_width(between, text_size);
+    if (right - left < wide + 16.0 || left < frame.plot.left || right > frame.plot.right) return;
+    write(middle, 0.0, between, "soft", Anchor::middle);
+    drawing.keep_free({middle - wide / 2.0, y - text_size, middle + wide / 2.0, y + 4.0});
+}
+
+}  // namespace
+
 void draw_ridges(Svg& svg, RooflineDrawing& drawing) {
     const Frame& frame = drawing.frame;
     double lift = 0.0;
     std::set<std::string> said;
     std::vector<double> corners;
+    const Ridges sides = drawing.one_machine() ? drawing.ridges() : Ridges{};
+    const auto has_ridge = [&](const Ceiling& ceiling, const ComputeRoof& roof) {
+        const double ridge = roof.limit / ceiling.memory();
+        return ceiling.bold(roof) || ridge == sides.lowest || ridge == sides.highest;
+    };
     for (const Ceiling& ceiling : drawing.ceilings) {
         for (const ComputeRoof& roof : ceiling.roofs) {
-            if (ceiling.main != nullptr && ceiling.memory() > 0.0 && drawing.bold(ceiling, roof))
+            if (ceiling.main != nullptr && ceiling.memory() > 0.0 && has_ridge(ceiling, roof))
                 corners.push_back(frame.x.at(roof.limit / ceiling.memory()));
         }
     }
     for (const Ceiling& ceiling : drawing.ceilings) {
         if (ceiling.main == nullptr || !(ceiling.memory() > 0.0)) continue;
         for (const ComputeRoof& roof : ceiling.roofs) {
-            if (!drawing.bold(ceiling, roof)) continue;
+            if (!has_ridge(ceiling, roof)) continue;
             const double ridge = roof.limit / ceiling.memory();
             if (!frame.x.holds(ridge)) continue;
             const Point corner = frame.at(ridge, roof.limit);
@@ -222,7 +271,8 @@ void draw_ridges(Svg& svg, RooflineDrawing& drawing) {
             svg.open_at(corner, "move");
             svg.circle({0.0, 0.0}, 4.0, "dot");
             svg.close();
-            const std::string words = fmt::format("ridge {}", intensity(FlopsPerByte(ridge)));
+            std::string words = fmt::format("ridge {}", intensity(FlopsPerByte(ridge)));
+            if (corners.size() > 1 && drawing.one_machine()) words += " of " + roof.name();
             if (!said.insert(words).second) continue;
             const double y = frame.plot.bottom - 30.0 - lift;
             const double wide = text_width(words, text_size, true);
@@ -238,17 +288,7 @@ void draw_ridges(Svg& svg, RooflineDrawing& drawing) {
             lift += 17.0;
         }
     }
-    if (!drawing.one_machine() || drawing.ceilings.front().main == nullptr ||
-        !(drawing.ceilings.front().memory() > 0.0))
-        return;
-    const double x = frame.x.at(drawing.ceilings.front().main->limit / drawing.ceilings.front().memory());
-    if (x < frame.plot.left + 120.0 || x > frame.plot.right - 130.0) return;
-    const double y = frame.plot.bottom - 10.0;
-    svg.open_at({x, 0.0}, "move-x");
-    svg.text({-8.0, y}, "\u2190 memory-bound", "memory-word", Anchor::end);
-    svg.text({8.0, y}, "compute-bound \u2192", "compute-word");
-    svg.close();
-    drawing.keep_free({x - 125.0, y - text_size, x + 130.0, y + 4.0});
+    if (drawing.one_machine()) draw_sides(svg, drawing, sides, std::move(corners));
 }
 
 }  // namespace roofline::render::chart
