@@ -53,7 +53,7 @@ std::size_t read_all(std::span<const std::byte> bytes) {
 using Reading = std::size_t (*)(std::span<const std::byte>);
 /// What cores read fastest with: a Neoverse V1 the first (measure/cpu/baseline.cpp), an N1 the second. Both take turns
 /// with the kernel, and the faster one counts.
-constexpr Reading readings[] = {read_all<4, 8192>, read_all<1, 0>};
+constexpr Reading readings[] = {read_all<4, 8192>, read_all<1, 0>, read_all<8, 1024>};
 
 /// The same by all threads, in parts as kernels have them.
 std::size_t read_by(Reading reading, std::span<const std::byte> bytes, Threads& threads) {

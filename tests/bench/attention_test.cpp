@@ -96,6 +96,41 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
     }
 }
 
+TEST(Attention, ScoresMayClimbOrFallFarFromTheFirst) {
+    const auto threads = team();
+    for (const AttentionKernels* kernels : all_attention()) {
+        for (const DType kv : {DType::bf16, DType::fp32}) {
+            // From a position to the next by so much: weights that grow by little at a time, and by many orders.
+            for (const float step : {0.05F, 0.4F, 3.0F, -0.05F, -3.0F}) {
+                const Task asked = attention(1, 1, 300, kv);
+                auto operands = make_operands(asked, 0, *threads);
+                ASSERT_TRUE(operands);
+                const std::int64_t width = asked.head_dim;
+                const std::int64_t group = asked.query_heads / asked.kv_heads;
+                for (std::int64_t head = 0; head < asked.kv_heads; ++head) {
+                    const float* q = operands->x.data() + head * group * width;
+                    float length = 0.0F;
+                    for (std::int64_t i = 0; i < width; ++i) length += q[i] * q[i];
+                    for (std::int64_t position = 0; position < asked.context; ++position) {
+                        const float wanted = step * static_cast<float>(position);
+                        for (std::int64_t i = 0; i < width; ++i) {
+                            const float key = q[i] / length * std::sqrt(static_cast<float>(width)) * wanted;
+                            const std::int64_t place = (head * asked.context + position) * width + i;
+                            if (kv == DType::bf16)
+                                operands->keys[0].as<Bf16>()[place] = to_bf16(key);
+                            else
+                                operands->keys[0].as<float>()[place] = key;
+                        }
+                    }
+                }
+                attend(*operands, *kernels, *threads);
+                EXPECT_LE(largest_error(reference(*operands), operands->y), tolerance(asked))
+                    << kernels->name << " " << name(kv) << " by " << step;
+            }
+        }
+    }
+}
+
 TEST(Attention, ATokenOfAPromptSeesNoMoreThanItsWindow) {
     const auto threads = team();
     for (const AttentionKernels* kernels : all_attention()) {

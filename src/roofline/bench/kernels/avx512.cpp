@@ -2,7 +2,6 @@
 #include <utility>
 #include <vector>
 
-#include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/kernels/e2m1.hpp"
 #include "roofline/bench/kernels/fp8.hpp"
 #include "roofline/bench/kernels/group_factors.hpp"
@@ -18,9 +17,6 @@ namespace roofline::bench::avx512 {
 
 #define ROOFLINE_LANES 16
 #include "roofline/bench/kernels/lanes.inc"
-
-#define ROOFLINE_BLOCK 32
-#include "roofline/bench/kernels/attention_lanes.inc"
 
 constexpr int rows_at_once = 8;
 constexpr int bytes_ahead = 1024;
@@ -152,18 +148,10 @@ const ProductKernels* avx512_products() {
                       __builtin_cpu_supports("avx512vnni");
     return here ? &kernels : nullptr;
 }
-const AttentionKernels* avx512_attention() {
-    static constexpr AttentionKernels kernels = {"AVX-512", avx512::attention_piece<Bf16>,
-                                                 avx512::attention_piece<Bf16>, avx512::attention_piece<float>};
-    return avx512_products() != nullptr ? &kernels : nullptr;
-}
 }  // namespace roofline::bench
 #else
 namespace roofline::bench {
 const ProductKernels* avx512_products() {
-    return nullptr;
-}
-const AttentionKernels* avx512_attention() {
     return nullptr;
 }
 }  // namespace roofline::bench
