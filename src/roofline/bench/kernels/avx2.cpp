@@ -1,4 +1,6 @@
 // The products for x86-64 with AVX2 and FMA.
+#include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -6,6 +8,7 @@
 #include "roofline/bench/kernels/e2m1.hpp"
 #include "roofline/bench/kernels/fp8.hpp"
 #include "roofline/bench/kernels/group_factors.hpp"
+#include "roofline/bench/kernels/panels.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 

@@ -5,9 +5,9 @@
 // widen that to 32 bits. (As a number of 32 bits at once the smallest would be below the least normal one, where
 // arithmetic takes a hundred times as long.)
 //
-// What a core spends on 64 weights with one row of x: AVX-512 19.5 vector instructions (5 to take the bytes apart, 10
-// to widen them, of which it counts conversions twice, 4 products, and what is shared by eight rows), of which it
-// starts two a cycle; AVX2 36, AArch64 48.
+// What a core spends on 64 weights with one row of x: AVX-512 14 vector instructions (6 to make numbers of 16 bits of
+// the bytes, 4 to widen these out of memory, 4 products) beside 2 stores, and 4 for each further row of x; it starts
+// two a cycle. AVX2 36, AArch64 48.
 #include "roofline/bench/kernels/fp8.hpp"
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 #endif
 
 #include "roofline/bench/kernels/e4m3.hpp"
+#include "roofline/bench/kernels/panels.hpp"
 #include "roofline/bench/kernels/save_lanes.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 
@@ -157,76 +158,76 @@ void avx2_fp8(const ProductCall& call, std::int64_t first, std::int64_t last) {
 
 namespace {
 
-constexpr std::int64_t line = 64;  // weights of a register
+constexpr std::int64_t at_once = 32;  // weights that are widened together
 
-/// 64 values of x as they meet a register of weights: those at even places, and those at odd ones.
-struct MetByLine {
-    __m512 even[2];
-    __m512 odd[2];
-};
-inline __attribute__((always_inline)) MetByLine met_by_line(const float* x, std::int64_t left) {
-    const __m512i evens = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-    const __m512i odds = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-    MetByLine met;
-#pragma GCC unroll 2
-    for (int half = 0; half < 2; ++half) {
-        const __m512 one = _mm512_maskz_loadu_ps(left > 32 * half ? 0xFFFF : 0, x + 32 * half);
-        const __m512 two = _mm512_maskz_loadu_ps(left > 32 * half + 16 ? 0xFFFF : 0, x + 32 * half + 16);
-        met.even[half] = _mm512_maskz_permutex2var_ps(0xFFFF, one, evens, two);
-        met.odd[half] = _mm512_maskz_permutex2var_ps(0xFFFF, one, odds, two);
-    }
-    return met;
+/// Out of memory: out of a register a conversion takes two instructions and this one, of which a core starts one a
+/// cycle, and a load takes none of those.
+inline __attribute__((always_inline)) __m512 wide(const __m256i& numbers) {
+    __m512 floats;
+    asm("vcvtph2ps %1, %0" : "=v"(floats) : "m"(numbers));
+    return floats;
 }
 
-/// (The compiler's own shuffle: GCC 12 warns about its header's.)
-template <int half>
-inline __attribute__((always_inline)) __m512 wide(__m512i numbers) {
-    const auto words = reinterpret_cast<__v8di>(numbers);
-    const auto some = __builtin_shufflevector(words, words, 4 * half, 4 * half + 1, 4 * half + 2, 4 * half + 3);
-    return _mm512_maskz_cvtph_ps(0xFFFF, reinterpret_cast<__m256i>(some));
+/// Adds what `some` weights from `at` on of each row give; of the last of a row there may be half as many.
+template <int some, int count, int columns>
+inline __attribute__((always_inline)) void add_some(const std::uint8_t* const (&from)[count], const float* x,
+                                                    std::int64_t pitch, std::int64_t at,
+                                                    __m512 (&sums)[count][columns]) {
+    const __m512i without_copy = _mm512_set1_epi16(static_cast<std::int16_t>(0xBFFF));
+    alignas(64) __m256i numbers[count][2];
+#pragma GCC unroll 8
+    for (int i = 0; i < count; ++i) {
+        __builtin_prefetch(from[i] + at + bytes_ahead);
+        const __m256i bytes = _mm256_maskz_loadu_epi8(~std::uint32_t{0} >> (32 - some), from[i] + at);
+        // The sign is copied into the highest place of the exponent, and taken away there.
+        const __m512i words =
+            _mm512_maskz_slli_epi16(~__mmask32{0}, _mm512_maskz_cvtepi8_epi16(~__mmask32{0}, bytes), 7);
+        _mm512_store_si512(numbers[i], _mm512_and_si512(words, without_copy));
+    }
+#pragma GCC unroll 2
+    for (int half = 0; half < some / 16; ++half) {
+        __m512 with[columns];
+#pragma GCC unroll 4
+        for (int column = 0; column < columns; ++column)
+            with[column] = _mm512_loadu_ps(x + column * pitch + at + 16 * half);
+#pragma GCC unroll 8
+        for (int i = 0; i < count; ++i) {
+            const __m512 w = wide(numbers[i][half]);
+#pragma GCC unroll 4
+            for (int column = 0; column < columns; ++column)
+                sums[i][column] = _mm512_fmadd_ps(w, with[column], sums[i][column]);
+        }
+    }
 }
 
 template <int count, int columns>
 inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, const std::int64_t (&rows)[count],
-                                                       std::int64_t x_row) {
-    const __m512i without_copy = _mm512_set1_epi16(static_cast<std::int16_t>(0xBFFF));
+                                                       const float* x, std::int64_t pitch, std::int64_t x_row) {
+    // Columns that share a scale.
+    const std::int64_t together = call.weights.block_scales != nullptr ? block : call.k;
     const std::uint8_t* from[count];
     __m512 totals[count][columns];
+#pragma GCC unroll 8
     for (int i = 0; i < count; ++i) {
         from[i] = static_cast<const std::uint8_t*>(call.weights.values) + rows[i] * call.k;
-        for (__m512& total : totals[i]) total = _mm512_setzero_ps();
+#pragma GCC unroll 4
+        for (int column = 0; column < columns; ++column) totals[i][column] = _mm512_setzero_ps();
     }
-    const float* x = static_cast<const float*>(call.x) + x_row * call.k;
-    for (std::int64_t begin = 0; begin < call.k; begin += block) {
+    for (std::int64_t begin = 0; begin < call.k; begin += together) {
         __m512 sums[count][columns];
-        for (auto& row : sums) {
-            for (__m512& sum : row) sum = _mm512_setzero_ps();
+#pragma GCC unroll 8
+        for (int i = 0; i < count; ++i) {
+#pragma GCC unroll 4
+            for (int column = 0; column < columns; ++column) sums[i][column] = _mm512_setzero_ps();
         }
-        for (std::int64_t at = begin; at < std::min(call.k, begin + block); at += line) {
-            const std::int64_t left = call.k - at;
-            const __mmask64 there = left >= line ? ~__mmask64{0} : (__mmask64{1} << static_cast<unsigned>(left)) - 1;
-            MetByLine met[columns];
-            for (int column = 0; column < columns; ++column) met[column] = met_by_line(x + column * call.k + at, left);
-            for (int i = 0; i < count; ++i) {
-                __builtin_prefetch(from[i] + at + bytes_ahead);
-                const __m512i bytes = _mm512_maskz_loadu_epi8(there, from[i] + at);
-                // Bytes at even places are the lower ones of 16 bits. A shift to the right copies the sign.
-                const __m512i even = _mm512_and_si512(_mm512_srai_epi16(_mm512_slli_epi16(bytes, 8), 1), without_copy);
-                const __m512i odd =
-                    _mm512_and_si512(_mm512_srai_epi16(bytes, 1), _mm512_set1_epi16(static_cast<std::int16_t>(0xBF80)));
-                const __m512 evens[2] = {wide<0>(even), wide<1>(even)};
-                const __m512 odds[2] = {wide<0>(odd), wide<1>(odd)};
-                for (int column = 0; column < columns; ++column) {
-#pragma GCC unroll 2
-                    for (int half = 0; half < 2; ++half) {
-                        sums[i][column] = _mm512_fmadd_ps(evens[half], met[column].even[half], sums[i][column]);
-                        sums[i][column] = _mm512_fmadd_ps(odds[half], met[column].odd[half], sums[i][column]);
-                    }
-                }
-            }
-        }
+        const std::int64_t end = std::min(call.k, begin + together);
+        std::int64_t at = begin;
+        for (; at + at_once <= end; at += at_once) add_some<at_once>(from, x + x_row * pitch, pitch, at, sums);
+        if (at < end) add_some<at_once / 2>(from, x + x_row * pitch, pitch, at, sums);
+#pragma GCC unroll 8
         for (int i = 0; i < count; ++i) {
             const __m512 scale = _mm512_set1_ps(e4m3_of_half * call.weights.fp8_scale(rows[i], begin, call.k));
+#pragma GCC unroll 4
             for (int column = 0; column < columns; ++column)
                 totals[i][column] = _mm512_fmadd_ps(sums[i][column], scale, totals[i][column]);
         }
@@ -237,16 +238,21 @@ inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, 
 }  // namespace
 
 void avx512_fp8(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    const auto* x = static_cast<const float*>(call.x);
+    std::int64_t pitch = call.k;
     if (call.m == 1) {
-        side_by_side<8>(first, last, [&](const std::int64_t(&rows)[8]) { avx512_dots<8, 1>(call, rows, 0); });
+        side_by_side<8>(first, last, [&](const std::int64_t(&rows)[8]) { avx512_dots<8, 1>(call, rows, x, pitch, 0); });
         return;
     }
-    side_by_side<4>(first, last, [&](const std::int64_t(&rows)[4]) {
-        std::int64_t x_row = 0;
-        for (; x_row + 4 <= call.m; x_row += 4) avx512_dots<4, 4>(call, rows, x_row);
-        for (; x_row + 2 <= call.m; x_row += 2) avx512_dots<4, 2>(call, rows, x_row);
-        for (; x_row < call.m; ++x_row) avx512_dots<4, 1>(call, rows, x_row);
-    });
+    if (call.m <= most_laid_wide) {
+        static thread_local LaidRows<float> room;
+        room.laid(call, [&](std::int64_t row, float* to) { std::copy_n(x + row * call.k, call.k, to); });
+        x = room.row(0);
+        pitch = room.pitch();
+    }
+    by_panels<4, 4>(call, first, last,
+                    [&]<int columns>(std::integral_constant<int, columns>, const std::int64_t(&rows)[4],
+                                     std::int64_t x_row) { avx512_dots<4, columns>(call, rows, x, pitch, x_row); });
 }
 
 #pragma GCC pop_options

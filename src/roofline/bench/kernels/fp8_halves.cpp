@@ -7,7 +7,7 @@
 // (MXCSR has no say in numbers of 16 bits: the smallest ones count, and cost nothing more.)
 //
 // For 64 weights and one row of x that is 11.5 vector instructions, of which AVX-512 starts two a cycle, where fp8.cpp
-// takes 19.5: 1 to load, 5 to take the bytes apart, 2 to multiply, and 3.5 to widen sums.
+// takes 14: 1 to load, 5 to take the bytes apart, 2 to multiply, and 3.5 to widen sums.
 #include "roofline/bench/kernels/fp8.hpp"
 
 #if defined(__x86_64__)
