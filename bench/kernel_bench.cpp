@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,10 @@ namespace {
 using namespace roofline;
 using namespace roofline::bench;
 
-constexpr std::int64_t past_the_caches = 240 << 20;
+/// Three times the last cache, of which the system may report more than there is for us.
+std::int64_t past_the_caches() {
+    return std::max<std::int64_t>(240 << 20, 3 * std::int64_t{::sysconf(_SC_LEVEL3_CACHE_SIZE)});
+}
 
 double seconds_now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -77,7 +81,7 @@ double median_of(std::vector<double>& values) {
 
 void hold_against_reading(benchmark::State& state, const Task& task, double bytes, bool all_threads) {
     const auto threads = Threads::start(all_threads ? usable_processors() : 1);
-    auto operands = threads ? make_operands(task, past_the_caches, **threads) : std::unexpected(threads.error());
+    auto operands = threads ? make_operands(task, past_the_caches(), **threads) : std::unexpected(threads.error());
     if (!operands) return state.SkipWithError(operands.error().text.c_str());
     std::unique_ptr<Kernel> kernel;
     for (const auto& backend : cpu_backends()) {

@@ -160,36 +160,47 @@ void find_all_scores(const Bf16* queries, const Bf16* keys, Span span, std::int6
     }
 }
 
-/// Of one query; what is in its sums so far shrinks when a larger score turns up.
-void find_weights(std::int64_t query, Span span, std::int64_t head_dim, const AttentionState& state, Room& room) {
-    float* const scores = room.scores[query];
-    const std::int64_t begin = span.begin * strip;
-    const std::int64_t end = span.end * strip;
-    for (std::int64_t i = begin; i < span.first; ++i) scores[i] = -1e30F;
-    for (std::int64_t i = span.last; i < end; ++i) scores[i] = -1e30F;
-    float& largest = state.largest[query];
-    Floats most = Floats{} + largest;
+/// A new reference for a query: what was weighed relative to the old one shrinks.
+__attribute__((noinline)) void refer_anew(const float* scores, std::int64_t begin, std::int64_t end,
+                                          std::int64_t head_dim, float& reference, float* total, float* sums) {
+    Floats most = Floats{} + reference;
     for (std::int64_t i = begin; i < end; i += side) {
         const Floats some = load(scores + i);
         most = some > most ? some : most;
     }
     const float now = folded<true>(most);
-    if (now > largest) {
-        const Floats shrink = exponential(Floats{} + (largest - now));
-        float* const values = state.values + query * head_dim;
-        for (std::int64_t i = 0; i < head_dim; i += side) save(values + i, load(values + i) * shrink);
-        state.sum[query] *= shrink[0];
-        largest = now;
-    }
-    const float least = now * log2_e;
-    Floats sums = {};
+    const Floats shrink = exponential(Floats{} + (reference - now));
+    for (std::int64_t i = 0; i < head_dim; i += side) save(sums + i, load(sums + i) * shrink);
+    save(total, load(total) * shrink);
+    reference = now;
+}
+
+/// Of one query, whose weights are added up in the lanes of `total`. They are relative to a reference, which needs not
+/// be the largest score: where scores are beyond it by little it stays, so nothing is found across lanes.
+void find_weights(std::int64_t query, Span span, std::int64_t head_dim, const AttentionState& state, float* total,
+                  Room& room) {
+    constexpr float little = 16.0F;
+    float* const scores = room.scores[query];
+    const std::int64_t begin = span.begin * strip;
+    const std::int64_t end = span.end * strip;
+    for (std::int64_t i = begin; i < span.first; ++i) scores[i] = -1e30F;
+    for (std::int64_t i = span.last; i < end; ++i) scores[i] = -1e30F;
+    float& reference = state.largest[query];
+    const Floats most = Floats{} + (reference + little);
+    unsigned beyond = 0;
+    for (std::int64_t i = begin; i < end; i += side)
+        beyond |=
+            _mm512_cmp_ps_mask(reinterpret_cast<__m512>(load(scores + i)), reinterpret_cast<__m512>(most), _CMP_GT_OQ);
+    if (beyond != 0) refer_anew(scores, begin, end, head_dim, reference, total, state.values + query * head_dim);
+    const float least = reference * log2_e;
+    Floats sums = load(total);
     for (std::int64_t at = span.begin; at < span.end; ++at) {
         const Floats first = power_of_two(load(scores + at * strip) * log2_e - least);
         const Floats second = power_of_two(load(scores + at * strip + side) * log2_e - least);
         sums += first + second;
         narrow(first, second, &room.weights[query / side][at][query % side * strip]);
     }
-    state.sum[query] += sum(sums);
+    save(total, sums);
 }
 
 /// Adds weighted values of 32 columns to the sums of two tiles of queries.
@@ -273,6 +284,10 @@ void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16*
     static thread_local Room room;
     laid.resize(static_cast<std::size_t>((rows + side - 1) / side * side * head_dim / 32));
     lay_queries(q, rows, head_dim, laid.data()->values);
+    static thread_local std::vector<LineOfFloats> totals;  // of weights, sixteen to a query that are to be added up
+    totals.assign(static_cast<std::size_t>(rows), {});
+    float* const total = totals.data()->floats;
+    for (std::int64_t row = 0; row < rows; ++row) total[row * side] = state.sum[row];
     std::int64_t configured = 0;
     const std::int64_t last = first + count;
     Ahead of_memory(keys, values, first, last, head_dim);
@@ -287,7 +302,7 @@ void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16*
             const std::int64_t some = std::min(rows - row, 2 * side);
             if (some != configured) configure_for(some);
             configured = some;
-            const AttentionState here = {state.largest + row, state.sum + row, state.values + row * head_dim};
+            const AttentionState here = {state.largest + row, nullptr, state.values + row * head_dim};
             const auto find = some > side ? find_all_scores<true> : find_all_scores<false>;
             const auto add = some > side ? add_values<true> : add_values<false>;
             Ahead nothing;  // what later rows meet is in the caches
@@ -295,12 +310,13 @@ void piece_bf16(const float* q, std::int64_t rows, const Bf16* keys, const Bf16*
             find(laid.data()->values + row * head_dim, keys + begin * head_dim, span, head_dim, ahead, room);
             for (std::int64_t query = 0; query < some; ++query) {
                 ahead.ask(tiles_ahead_of_weights);
-                find_weights(query, span, head_dim, here, room);
+                find_weights(query, span, head_dim, here, total + (row + query) * side, room);
             }
             add(values + begin * head_dim, span, head_dim, ahead, room, here.values);
         }
     }
     _tile_release();
+    for (std::int64_t row = 0; row < rows; ++row) state.sum[row] = sum(load(total + row * side));
 }
 
 }  // namespace
