@@ -22,6 +22,8 @@ namespace roofline::bench::tile_attention {
 namespace {
 
 #include "roofline/bench/kernels/amx_attention.inc"
+// Behind what it is written with.
+#include "roofline/bench/kernels/reference_lanes.inc"
 
 constexpr std::int64_t strip = 2 * side;     // keys, or positions of values, that are multiplied together
 constexpr std::int64_t most_positions = 64;  // the positions of values that lie together
@@ -160,38 +162,13 @@ void find_all_scores(const Bf16* queries, const Bf16* keys, Span span, std::int6
     }
 }
 
-/// A new reference for a query: what was weighed relative to the old one shrinks.
-__attribute__((noinline)) void refer_anew(const float* scores, std::int64_t begin, std::int64_t end,
-                                          std::int64_t head_dim, float& reference, float* total, float* sums) {
-    Floats most = Floats{} + reference;
-    for (std::int64_t i = begin; i < end; i += side) {
-        const Floats some = load(scores + i);
-        most = some > most ? some : most;
-    }
-    const float now = folded<true>(most);
-    const Floats shrink = exponential(Floats{} + (reference - now));
-    for (std::int64_t i = 0; i < head_dim; i += side) save(sums + i, load(sums + i) * shrink);
-    save(total, load(total) * shrink);
-    reference = now;
-}
-
-/// Of one query, whose weights are added up in the lanes of `total`. They are relative to a reference, which needs not
-/// be the largest score: where scores are beyond it by little it stays, so nothing is found across lanes.
+/// Of one query, whose weights are added up in the lanes of `total`.
 void find_weights(std::int64_t query, Span span, std::int64_t head_dim, const AttentionState& state, float* total,
                   Room& room) {
-    constexpr float little = 16.0F;
     float* const scores = room.scores[query];
-    const std::int64_t begin = span.begin * strip;
-    const std::int64_t end = span.end * strip;
-    for (std::int64_t i = begin; i < span.first; ++i) scores[i] = -1e30F;
-    for (std::int64_t i = span.last; i < end; ++i) scores[i] = -1e30F;
     float& reference = state.largest[query];
-    const Floats most = Floats{} + (reference + little);
-    unsigned beyond = 0;
-    for (std::int64_t i = begin; i < end; i += side)
-        beyond |=
-            _mm512_cmp_ps_mask(reinterpret_cast<__m512>(load(scores + i)), reinterpret_cast<__m512>(most), _CMP_GT_OQ);
-    if (beyond != 0) refer_anew(scores, begin, end, head_dim, reference, total, state.values + query * head_dim);
+    refer_to(scores, span.begin * strip, span.end * strip, span.first, span.last, head_dim, reference, total,
+             state.values + query * head_dim);
     const float least = reference * log2_e;
     Floats sums = load(total);
     for (std::int64_t at = span.begin; at < span.end; ++at) {

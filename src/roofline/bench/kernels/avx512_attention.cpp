@@ -25,6 +25,7 @@ namespace {
 // clang-format off: the first says what the others are written with
 #include "roofline/bench/kernels/lanes.inc"
 #include "roofline/bench/kernels/attention_lanes.inc"
+#include "roofline/bench/kernels/reference_lanes.inc"
 // clang-format on
 #undef ROOFLINE_LANES
 
@@ -131,37 +132,12 @@ void find_scores(const float* queries, const Bf16* keys, Span span, std::int64_t
     });
 }
 
-/// A new reference for a query: what was weighed relative to the old one shrinks.
-__attribute__((noinline)) void refer_anew(const float* scores, std::int64_t begin, std::int64_t end,
-                                          std::int64_t head_dim, float& reference, float* total, float* sums) {
-    Floats most = Floats{} + reference;
-    for (std::int64_t i = begin; i < end; i += lanes) {
-        const Floats some = load(scores + i);
-        most = some > most ? some : most;
-    }
-    const float now = folded<true>(most);
-    const Floats shrink = exponential(Floats{} + (reference - now));
-    for (std::int64_t i = 0; i < head_dim; i += lanes) save(sums + i, load(sums + i) * shrink);
-    save(total, load(total) * shrink);
-    reference = now;
-}
-
-/// Scores become weights relative to a reference, which needs not be the largest score: where scores are beyond it by
-/// little it stays, so nothing has to be found across lanes for every tile. Meanwhile some lines of values are asked
-/// for, `soon` and on in the first strips.
+/// Scores become weights. Meanwhile some lines of values are asked for, `soon` and on in the first strips.
 void find_weights(float* scores, Span span, std::int64_t head_dim, float& reference, float* total, float* sums,
                   const Bf16* soon) {
-    constexpr float little = 16.0F;
     const std::int64_t begin = span.begin / lanes * lanes;
     const std::int64_t end = (span.end + lanes - 1) / lanes * lanes;
-    for (std::int64_t i = begin; i < span.begin; ++i) scores[i] = -1e30F;
-    for (std::int64_t i = span.end; i < end; ++i) scores[i] = -1e30F;
-    const Floats most = Floats{} + (reference + little);
-    unsigned beyond = 0;
-    for (std::int64_t i = begin; i < end; i += lanes)
-        beyond |=
-            _mm512_cmp_ps_mask(reinterpret_cast<__m512>(load(scores + i)), reinterpret_cast<__m512>(most), _CMP_GT_OQ);
-    if (beyond != 0) refer_anew(scores, begin, end, head_dim, reference, total, sums);
+    refer_to(scores, begin, end, span.begin, span.end, head_dim, reference, total, sums);
     Floats totals = load(total);
     for (std::int64_t i = begin; i < end; i += lanes) {
         __builtin_prefetch(soon + i * tile);
