@@ -213,7 +213,8 @@ TEST(CudaStep, IsAskedForKindByKindInTheNamesOfTheShapes) {
     const Json& model = seen["model"];
     EXPECT_EQ(model["hidden"], 2048);
     EXPECT_EQ(model["kv_dtype"], "bf16");
-    EXPECT_EQ(model["head"], Json::parse(R"({"n": 102400, "k": 2048, "dtype": "bf16", "bias": false})"));
+    EXPECT_EQ(model["head"],
+              Json::parse(R"({"n": 102400, "k": 2048, "dtype": "bf16", "bias": false, "narrow": false})"));
     ASSERT_EQ(model["kinds"].size(), 2U);
     EXPECT_EQ(model["kinds"][0]["count"], 1);
     EXPECT_EQ(model["kinds"][0]["ffn"]["experts"], 0);
@@ -223,7 +224,8 @@ TEST(CudaStep, IsAskedForKindByKindInTheNamesOfTheShapes) {
     EXPECT_FALSE(mixture["attention"].contains("qkv"));
     EXPECT_FALSE(mixture["attention"].contains("q_down"));
     EXPECT_EQ(mixture["ffn"]["chosen"], 6);
-    EXPECT_EQ(mixture["ffn"]["up"], Json::parse(R"({"n": 2816, "k": 2048, "dtype": "int8", "bias": false})"));
+    EXPECT_EQ(mixture["ffn"]["up"],
+              Json::parse(R"({"n": 2816, "k": 2048, "dtype": "int8", "bias": false, "narrow": false})"));
 }
 
 TEST(CudaStep, AsksForLayersWithAState) {
@@ -246,8 +248,8 @@ TEST(CudaStep, AsksForLayersWithAState) {
     ASSERT_EQ(kinds.size(), 2U);
     EXPECT_EQ(kinds[0]["attention"]["query_heads"], 0);
     EXPECT_EQ(kinds[0]["state"], Json::parse(R"({"heads": 32, "delta": true, "groups": 16, "key_dim": 128,
-        "value_dim": 128, "taps": 4, "in": {"n": 12352, "k": 2048, "dtype": "bf16", "bias": false},
-        "out": {"n": 2048, "k": 4096, "dtype": "bf16", "bias": false}})"));
+        "value_dim": 128, "taps": 4, "in": {"n": 12352, "k": 2048, "dtype": "bf16", "bias": false, "narrow": false},
+        "out": {"n": 2048, "k": 4096, "dtype": "bf16", "bias": false, "narrow": false}})"));
     EXPECT_FALSE(kinds[1].contains("state"));
     EXPECT_EQ(kinds[1]["attention"]["gated"], true);
 }

@@ -85,6 +85,24 @@ TEST(CudaFormats, ScalesAreThoseOfTheirGroup) {
     EXPECT_EQ(decode_scale(nullptr, 0, Format::bf16), 1.0);
 }
 
+// Against all numbers of e4m3, found by decoding every code: between two neighbours the nearer one counts, half-way the
+// one whose code is even (its mantissa's last bit is 0).
+TEST(CudaFormats, NumbersAreRoundedToTheNearestOfE4m3) {
+    EXPECT_EQ(nearest_e4m3(0.0), 0.0);
+    for (int code = 0; code < 0x7E; ++code) {
+        const double low = decode_e4m3(static_cast<std::uint8_t>(code));
+        const double high = decode_e4m3(static_cast<std::uint8_t>(code + 1));
+        const double middle = (low + high) / 2.0;
+        EXPECT_EQ(nearest_e4m3(low), low);
+        EXPECT_EQ(nearest_e4m3(middle * (1.0 - 1e-12)), low);
+        EXPECT_EQ(nearest_e4m3(middle * (1.0 + 1e-12)), high);
+        EXPECT_EQ(nearest_e4m3(middle), code % 2 == 0 ? low : high) << code;
+        EXPECT_EQ(nearest_e4m3(-high), -high);
+    }
+    EXPECT_EQ(nearest_e4m3(1e9), 448.0);
+    EXPECT_EQ(nearest_e4m3(-449.0), -448.0);
+}
+
 // Rows of scales of blocks begin at multiples of 16 bytes: 768 values have 6 blocks, and room for 8.
 TEST(CudaFormats, ScalesOfBlocksLieWhereTheyCanBeCopied) {
     EXPECT_EQ(blocks_of_row(512), 4);

@@ -13,7 +13,7 @@
 namespace roofline::bench::testing {
 
 inline predict::Scenario scenario(const std::string& model, const char* weights = nullptr, double batch = 1.0,
-                                  double prompt = 512.0, double context = 1024.0) {
+                                  double prompt = 512.0, double context = 1024.0, const char* activations = nullptr) {
     predict::Setup setup;
     const auto file = io::builtin_model(model);
     EXPECT_TRUE(file) << model;
@@ -24,6 +24,7 @@ inline predict::Scenario scenario(const std::string& model, const char* weights 
     setup.device = *io::builtin_device("h100-sxm");
     setup.execution.profile = *io::builtin_profile("engine", setup.device);
     if (weights != nullptr) setup.types.weights = find_format(weights);
+    if (activations != nullptr) setup.types.activations = find_format(activations);
     setup.workload.batch = batch;
     setup.workload.prompt = prompt;
     setup.workload.context = context;

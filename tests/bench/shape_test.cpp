@@ -79,6 +79,24 @@ TEST(StackShape, HasEveryParameterOfTheModelsProducts) {
     EXPECT_GT(found, 110);
 }
 
+// As predict counts it: with weights alone in fp8 or int8 activations stay bf16; DeepSeek's checkpoint has both in fp8.
+TEST(StackShape, SaysWhereActivationsAreAsNarrowAsWeights) {
+    const auto narrow = [](const predict::Scenario& asked) {
+        const auto stack = stack_shape(asked);
+        EXPECT_TRUE(stack) << stack.error().text;
+        EXPECT_FALSE(stack->head.narrow);
+        const LayerShape& layer = stack->kinds.back();
+        EXPECT_EQ(layer.attention.out.narrow, layer.ffn.down.narrow);
+        return layer.ffn.down.narrow;
+    };
+    for (const char* type : {"fp8", "int8"}) {
+        EXPECT_TRUE(narrow(scenario("llama-3.1-8b", type, 1.0, 512.0, 1024.0, type)));
+        EXPECT_FALSE(narrow(scenario("llama-3.1-8b", type)));
+    }
+    EXPECT_FALSE(narrow(scenario("llama-3.1-8b", "int4")));
+    EXPECT_TRUE(narrow(scenario("deepseek-v3")));
+}
+
 TEST(StackShape, OfDeepSeekHasTwoKindsOfLayersAndEntries) {
     // V2 Lite: 16 heads of 128 + 64 and 128 over entries of 512 + 64; a dense layer of 10,944, then 26 with 6 of 64
     // experts of 1,408 beside two shared ones.

@@ -70,6 +70,7 @@ Fit<ProductShape> read_product(const Operator* op) {
     shape.k = whole(op->extent.inner);
     shape.type = *type;
     shape.bias = beside > 0.0;
+    shape.narrow = bits(op->type) < 16;
     return shape;
 }
 

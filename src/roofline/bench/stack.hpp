@@ -22,6 +22,7 @@ struct ProductShape {
     std::int64_t k = 0;
     WeightFormat type = WeightFormat::bf16;
     bool bias = false;
+    bool narrow = false;  // activations are multiplied as narrow as weights, where a kernel can
 
     /// Whether there is such a product.
     explicit operator bool() const { return n > 0; }
@@ -136,6 +137,7 @@ void each_field(Shape& shape, const Visit& visit) {
     visit("k", shape.k);
     visit("dtype", shape.type);
     visit("bias", shape.bias);
+    visit("narrow", shape.narrow);
 }
 
 template <class Shape, class Visit>

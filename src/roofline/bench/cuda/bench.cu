@@ -1,6 +1,7 @@
 // Operators one by one: each task on each backend, in the order asked. A task that cannot be run says why and the rest
 // go on.
 #include "roofline/bench/cuda/foreign.cuh"
+#include "roofline/bench/cuda/product.cuh"
 #include "roofline/bench/cuda/request_fields.cuh"
 #include "roofline/bench/cuda/requests.hpp"
 #include "roofline/bench/cuda/tasks.cuh"
@@ -19,18 +20,19 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
         const int m = whole(task, "m");
         const int experts = whole(task, "experts", 1, 1);
         if (experts > m) throw Failure{"there are more experts than rows"};
-        // Our kernels for int8 weights cut bf16 activations to int8 themselves.
+        // Our kernels for few rows and int8 weights cut bf16 activations to int8 themselves.
         const bool cut = activations == "int8" && weights == Format::int8;
         const bool widened = activations == "fp4" && bits(weights) == 4;  // nobody multiplies four bits by four here
         if (activations != "bf16" && activations != "fp8" && !cut && !widened) {
             throw Failure{"activations are bf16 or fp8 in the CUDA kernels, not " + activations};
         }
-        // Those for routed experts take bf16, as a step's products do, and those for weights under scales of blocks.
-        const bool fp8_activations = activations == "fp8" && weights == Format::fp8 && experts == 1;
-        return run(clock,
-                   ProductTask{m, whole(task, "n"), whole(task, "k"), weights, fp8_activations, experts,
-                               task.value("settled", false)},
-                   backend, effort);
+        // Few rows wait for weights, whatever they are: what is made for them beside others than plain fp8 takes bf16.
+        const bool few = m < least_narrow_activations * experts && (weights != Format::fp8 || experts > 1);
+        const bool narrow = (activations == "fp8" || cut) && meets_narrow_activations(weights) && !few;
+        return run(
+            clock,
+            ProductTask{m, whole(task, "n"), whole(task, "k"), weights, narrow, experts, task.value("settled", false)},
+            backend, effort);
     }
     if (kind == "attention") {
         const std::string stage = text(task, "stage", "decode");

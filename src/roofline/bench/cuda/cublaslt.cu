@@ -95,13 +95,17 @@ struct LibraryProduct::Parts {
     std::array<cublasLtMatmulHeuristicResult_t, 16> algorithms{};
     int count = 0;
     Memory workspace;
-    Memory scale;  // 1, for both operands
+    Memory scale;         // 1, for both operands where they have no others
+    bool scaled = false;  // by those of the product
 };
 
-LibraryProduct::LibraryProduct(Format weights, bool fp8_activations, int m, int n, int k) {
-    const bool fp8 = weights == Format::fp8 && fp8_activations;
-    if (!fp8 && (weights != Format::bf16 || fp8_activations)) {
+LibraryProduct::LibraryProduct(Format weights, bool narrow_activations, bool scaled, int m, int n, int k) {
+    const bool fp8 = (weights == Format::fp8 || weights == Format::fp8_block) && narrow_activations;
+    if (!fp8 && (weights != Format::bf16 || narrow_activations)) {
         throw Failure{"cuBLASLt multiplies bf16 by bf16 and fp8 by fp8; it has no product of mixed formats"};
+    }
+    if (weights == Format::fp8_block && m % 4 != 0) {
+        throw Failure{"cuBLASLt takes scales of blocks where rows of activations are a multiple of four"};
     }
     const CublasLt& lt = CublasLt::instance();
     parts_ = std::make_unique<Parts>();
@@ -126,6 +130,7 @@ LibraryProduct::LibraryProduct(Format weights, bool fp8_activations, int m, int 
         describe(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scale);
         describe(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale);
     }
+    if (scaled) describe_scales(made, weights);
     must_library(lt.layout_create(&made.weights, operands, uk, un, k), "cublasLtMatrixLayoutCreate");
     must_library(lt.layout_create(&made.activations, operands, uk, um, k), "cublasLtMatrixLayoutCreate");
     must_library(lt.layout_create(&made.output, CUDA_R_16BF, un, um, n), "cublasLtMatrixLayoutCreate");
@@ -143,6 +148,23 @@ LibraryProduct::LibraryProduct(Format weights, bool fp8_activations, int m, int 
 
 LibraryProduct::~LibraryProduct() = default;
 
+void LibraryProduct::describe_scales(Parts& made, Format weights) {
+    made.scaled = true;
+#if CUBLAS_VERSION >= 120900
+    const bool blocks = weights == Format::fp8_block;
+    const auto describe = [&](cublasLtMatmulDescAttributes_t name, cublasLtMatmulMatrixScale_t value) {
+        must_library(CublasLt::instance().description_set(made.description, name, &value, sizeof value),
+                     "setting the scales' mode");
+    };
+    describe(CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
+             blocks ? CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F : CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
+    describe(CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
+             blocks ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F : CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
+#else
+    throw Failure{"the CUDA plugin was built with a cuBLASLt that has no scales of rows or blocks"};
+#endif
+}
+
 int LibraryProduct::algorithms() const {
     return parts_->count;
 }
@@ -152,6 +174,13 @@ void LibraryProduct::run(const Product& product, int algorithm, cudaStream_t str
     const Parts& made = *parts_;
     const float one = 1.0f;
     const float zero = 0.0f;
+    if (made.scaled) {
+        const auto describe = [&](cublasLtMatmulDescAttributes_t name, const void* scales) {
+            must_library(lt.description_set(made.description, name, &scales, sizeof scales), "setting scales");
+        };
+        describe(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, product.scales);
+        describe(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, product.x_scales);
+    }
     must_library(lt.matmul(lt.handle, made.description, &one, product.weights, made.weights, product.x,
                            made.activations, &zero, product.y, made.output, product.y, made.output,
                            &made.algorithms[static_cast<std::size_t>(algorithm)].algo, made.workspace.at(),
@@ -167,7 +196,7 @@ namespace roofline::cuda::kernels {
 
 struct LibraryProduct::Parts {};
 
-LibraryProduct::LibraryProduct(Format, bool, int, int, int) {
+LibraryProduct::LibraryProduct(Format, bool, bool, int, int, int) {
     throw Failure{"the CUDA plugin was built without cuBLASLt's header"};
 }
 LibraryProduct::~LibraryProduct() = default;

@@ -11,8 +11,9 @@ namespace roofline::cuda::kernels {
 /// One shape of product, with the algorithms that cuBLASLt's heuristic proposes.
 class LibraryProduct {
   public:
-    /// Weights and activations both bf16, or both fp8 (e4m3, one scale each); others are refused.
-    LibraryProduct(Format weights, bool fp8_activations, int m, int n, int k);
+    /// Weights and activations both bf16, or both e4m3; others are refused. `scaled`: by the product's own scales, of
+    /// rows or of blocks; else by none.
+    LibraryProduct(Format weights, bool narrow_activations, bool scaled, int m, int n, int k);
     ~LibraryProduct();
     LibraryProduct(const LibraryProduct&) = delete;
     LibraryProduct& operator=(const LibraryProduct&) = delete;
@@ -22,6 +23,8 @@ class LibraryProduct {
 
   private:
     struct Parts;
+    static void describe_scales(Parts& made, Format weights);
+
     std::unique_ptr<Parts> parts_;
 };
 

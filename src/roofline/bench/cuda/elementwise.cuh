@@ -15,14 +15,28 @@ struct Launch {
     bool overlap = false;
 };
 
+/// Where rows go that are made as narrow as the weights by which they are multiplied (narrow.cuh): e4m3 or int8 with a
+/// scale for each row, or for each 128 of its values. A kernel that makes rows may leave them there too: 3 rows width
+/// FLOP more; rows width bytes, and 4 for each scale.
+struct NarrowTo {
+    uint2* values = nullptr;  // null: nowhere
+    float* scales = nullptr;
+    int stride = 0;  // from the scales of 128 values of all rows to those of the next
+    bool blocks = false;
+    bool whole = false;  // int8
+
+    __host__ __device__ explicit operator bool() const { return values != nullptr; }
+};
+
 /// to = x / rms(x) * weight, a row at a time. 4 rows width FLOP; 4 rows width + 2 width bytes.
-void norm(void* to, const void* x, const void* weight, int rows, int width, Launch launch);
+void norm(void* to, const void* x, const void* weight, int rows, int width, Launch launch, const NarrowTo& narrow = {});
 
 /// The same of rows that do not follow each other: `to_row` and `x_row` numbers from one to the next.
 void norm_apart(void* to, int to_row, const void* x, int x_row, const void* weight, int rows, int width, Launch launch);
 
 /// to = (x - mean(x)) / deviation(x) * weight + bias. 7 rows width FLOP; 4 rows width + 4 width bytes.
-void layer_norm(void* to, const void* x, const void* weight, const void* bias, int rows, int width, Launch launch);
+void layer_norm(void* to, const void* x, const void* weight, const void* bias, int rows, int width, Launch launch,
+                const NarrowTo& narrow = {});
 
 /// Rows that are added to others.
 struct Addend {
@@ -49,10 +63,10 @@ struct NormWeights {
 
 /// residual += x; to = its norm. 5 rows width FLOP (8 with a mean), and 1 or 2 for each row added; 2 rows width bytes
 /// for each row added, 6 rows width and the weights.
-void add_norm(void* to, void* residual, const Addend& x, const NormWeights& weights, int rows, int width,
-              Launch launch);
+void add_norm(void* to, void* residual, const Addend& x, const NormWeights& weights, int rows, int width, Launch launch,
+              const NarrowTo& narrow = {});
 void add_norm(void* to, void* residual, const RowSums& x, const NormWeights& weights, int rows, int width,
-              Launch launch);
+              Launch launch, const NarrowTo& narrow = {});
 
 /// residual += x, as above.
 void add_rows(void* residual, const Addend& x, int rows, int width, Launch launch);
@@ -68,6 +82,13 @@ void row_gates(float* to, const void* x, const void* weight, int rows, int width
 /// 5 rows width FLOP; 6 rows width bytes. `holds`: the next kernel does not begin before the one before this has ended.
 void silu_product(void* to, const void* gate_up, int rows, int width, Launch launch, const void* bias = nullptr,
                   bool holds = false);
+
+/// The same, narrow alone. 8 rows width FLOP; 5 rows width bytes.
+void silu_product(const NarrowTo& to, const void* gate_up, int rows, int width, Launch launch,
+                  const void* bias = nullptr, bool holds = false);
+
+/// Rows as they are, narrow. 3 rows width FLOP; 3 rows width bytes, and 4 for each scale.
+void narrow_rows(const NarrowTo& to, const void* x, int rows, int width, Launch launch);
 
 /// to = gelu(x), by its approximation with a tangent, of x and its bias where there is one. 8 rows width FLOP; 4 rows
 /// width bytes. `holds`: as above.

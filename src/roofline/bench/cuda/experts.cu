@@ -13,6 +13,11 @@ constexpr double seconds_of_a_way = 0.003;  // that is tried
 constexpr std::size_t most_contenders = 4;  // for a product and a size of panels
 constexpr std::size_t most_plans = 8;
 
+std::string words(const RoutedVariant& way) {
+    return std::string(way.name) + " (panels of " + std::to_string(way.most_rows) + ")" +
+           (way.narrow_activations ? ", narrow activations" : "");
+}
+
 }  // namespace
 
 Experts::Experts(const ExpertShape& shape, const Clock& clock)
@@ -21,7 +26,12 @@ Experts::Experts(const ExpertShape& shape, const Clock& clock)
       routing_(shape.rows, shape.experts, shape.chosen, shape.layers, clock.stream()),
       scores_(product_of({shape.rows, shape.experts, 2})),
       activated_(product_of({shape.rows, shape.chosen, shape.width, 2})),
-      results_(product_of({shape.rows, shape.chosen, shape.hidden, 2})) {}
+      results_(product_of({shape.rows, shape.chosen, shape.hidden, 2})) {
+    const bool few = shape.rows * shape.chosen < least_narrow_activations * shape.experts;
+    if (!shape.narrow || !meets_narrow_activations(shape.weights) || few) return;
+    narrow_[gate_up].emplace(shape.weights, shape.rows, shape.hidden);
+    narrow_[down].emplace(shape.weights, shape.rows * shape.chosen, shape.width);
+}
 
 Product Experts::router_product(const ExpertWeights& weights, const void* x) const {
     Product product{nullptr, nullptr, x, scores_.at(), shape_.rows, shape_.experts, shape_.hidden};
@@ -65,7 +75,7 @@ std::vector<std::pair<RoutedVariant, double>> Experts::ranked(Kind kind, const s
     std::vector<Run> runs;
     for (const auto& variant : candidates) {
         runs.push_back([&](int index) {
-            launch(variant, routed(kind, layers[static_cast<std::size_t>(index)], x, routing), true, clock_->stream());
+            run_variant(variant, kind, routed(kind, layers[static_cast<std::size_t>(index)], x, routing), false, true);
         });
     }
     std::vector<double> times;
@@ -79,7 +89,28 @@ std::vector<std::pair<RoutedVariant, double>> Experts::ranked(Kind kind, const s
     return found;
 }
 
-void Experts::choose(const std::string& backend, const std::vector<ExpertWeights>& layers, const void* x) {
+std::vector<RoutedVariant> Experts::variants_of(Kind kind, const ExpertWeights& weights, const void* x,
+                                                const std::string& preferred) const {
+    std::vector<RoutedVariant> variants;
+    for (const bool narrow : {false, true}) {
+        if (narrow && !narrow_[kind]) continue;
+        std::ranges::copy(routed_ways(shape_.weights, narrow, routed(kind, weights, x, routing_.of(0, 1)),
+                                      shape_.experts, shape_.rows * shape_.chosen / shape_.experts, shape_.rows),
+                          std::back_inserter(variants));
+    }
+    keep_preferred(variants, preferred, words);
+    return variants;
+}
+
+void Experts::run_variant(const RoutedVariant& variant, Kind kind, RoutedProduct product, bool there,
+                          bool overlap) const {
+    if (variant.narrow_activations && there) narrow_[kind]->put_into(product);
+    if (variant.narrow_activations && !there) narrow_[kind]->narrow(product, {clock_->stream(), overlap});
+    launch(variant, product, overlap, clock_->stream());
+}
+
+void Experts::choose(const std::string& backend, const std::vector<ExpertWeights>& layers, const void* x,
+                     const std::string& preferred) {
     const cudaStream_t stream = clock_->stream();
     const auto router_ways = product_ways(backend, Format::bf16, false, shape_.rows, shape_.experts, shape_.hidden);
     std::vector<Run> runs;
@@ -96,8 +127,7 @@ void Experts::choose(const std::string& backend, const std::vector<ExpertWeights
     std::array<std::vector<RoutedVariant>, 2> variants;
     std::set<int> sizes;
     for (const Kind kind : {gate_up, down}) {
-        variants[kind] = routed_ways(shape_.weights, routed(kind, layers.front(), x, routing_.of(0, 1)), shape_.experts,
-                                     shape_.rows * shape_.chosen / shape_.experts, shape_.rows);
+        variants[kind] = variants_of(kind, layers.front(), x, preferred);
         for (const auto& variant : variants[kind]) sizes.insert(variant.most_rows);
     }
     plans_.clear();
@@ -122,11 +152,14 @@ void Experts::choose(const std::string& backend, const std::vector<ExpertWeights
 
 std::vector<std::string> Experts::chosen() const {
     const Plan& plan = plans_[taken_];
-    const std::string panels = " (panels of " + std::to_string(plan.panel_rows) + ")";
-    return {
-        "router: " + router_name_,
-        (shape_.gated ? "experts gate_up: own, " : "experts up: own, ") + std::string(plan.ways[gate_up].name) + panels,
-        "experts down: own, " + std::string(plan.ways[down].name) + panels};
+    return {"router: " + router_name_,
+            (shape_.gated ? "experts gate_up: own, " : "experts up: own, ") + words(plan.ways[gate_up]),
+            "experts down: own, " + words(plan.ways[down])};
+}
+
+std::array<bool, 2> Experts::narrows() const {
+    const Plan& plan = plans_[taken_];
+    return {plan.ways[gate_up].narrow_activations, plan.ways[down].narrow_activations};
 }
 
 void Experts::route_rows(const ExpertWeights& weights, int layer, const void* x, bool overlap) const {
@@ -141,17 +174,18 @@ void Experts::route_rows(const ExpertWeights& weights, int layer, const void* x,
     }
 }
 
-void Experts::multiply(const ExpertWeights& weights, int layer, const void* x, bool settled, bool overlap) const {
+void Experts::multiply(const ExpertWeights& weights, int layer, const void* x, bool narrow, bool settled,
+                       bool overlap) const {
     const Plan& plan = plans_[taken_];
     const Routing routing = routing_.of(layer, plan.panel_rows);
     RoutedProduct first = routed(gate_up, weights, x, routing);
     first.settled = settled;
-    launch(plan.ways[gate_up], first, overlap, clock_->stream());
+    run_variant(plan.ways[gate_up], gate_up, first, narrow, overlap);
     if (!shape_.gated) {
         // Holds: the second product takes for granted that the routing has ended.
         gelu(activated_.at(), activated_.at(), first.m, shape_.width, {clock_->stream(), overlap}, nullptr, true);
     }
-    launch(plan.ways[down], routed(down, weights, x, routing), overlap, clock_->stream());
+    run_variant(plan.ways[down], down, routed(down, weights, x, routing), false, overlap);
 }
 
 RowSums Experts::results() const {

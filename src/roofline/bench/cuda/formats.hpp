@@ -2,6 +2,7 @@
 // shortcuts of their own (fragments.cuh, digit_weights.cuh, panel_weights.cuh) and are checked against this.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -84,6 +85,16 @@ inline double decode_e4m3(std::uint8_t encoded) {
     if (exponent == 15 && mantissa == 7) return std::numeric_limits<double>::quiet_NaN();
     const double size = exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
     return (encoded & 0x80) != 0 ? -size : size;
+}
+
+constexpr float e4m3_largest = 448.0f;
+
+/// The number of e4m3 that is nearest, of two the one with an even mantissa; what is larger than all, the largest.
+inline double nearest_e4m3(double value) {
+    const double size = std::abs(value);
+    if (size >= static_cast<double>(e4m3_largest)) return std::copysign(static_cast<double>(e4m3_largest), value);
+    const double step = std::ldexp(1.0, std::max(std::ilogb(std::max(size, 1e-30)), -6) - 3);
+    return std::copysign(std::nearbyint(size / step) * step, value);
 }
 
 /// Sign, two bits of exponent (bias 1), one of mantissa; all are numbers.

@@ -92,7 +92,7 @@ class Maker {
         if (first.type != shape.kv_down.type || first.bias || shape.kv_down.bias) {
             throw Failure{"queries and latent entries come from one product here, of one type and without a bias"};
         }
-        own.qkv = matrix({first.n + shape.kv_down.n, first.k, first.type, false});
+        own.qkv = matrix({first.n + shape.kv_down.n, first.k, first.type, false, first.narrow});
         if (shape.q_down) {
             own.query_norm = vector(shape.q_down.n);
             own.q_up = matrix(shape.q);
@@ -127,6 +127,7 @@ Matrix make_matrix(const ProductShape& shape, int copies, std::uint32_t seed, cu
     Matrix matrix;
     matrix.n = size_of(shape.n);
     matrix.k = size_of(shape.k);
+    matrix.narrow = shape.narrow;
     if (matrix.k % product_granule(shape.type) != 0) {
         throw Failure{"a width of " + std::to_string(matrix.k) + " is not a multiple of " +
                       std::to_string(product_granule(shape.type)) + ", which our product needs"};

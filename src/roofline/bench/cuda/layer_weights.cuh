@@ -39,6 +39,7 @@ struct Matrix {
     Memory bias;  // bf16
     int n = 0;    // rows of each of them
     int k = 0;
+    bool narrow = false;  // activations may be made as narrow
 
     double bytes() const { return weights.bytes() + static_cast<double>(bias.bytes()); }
 };

@@ -59,7 +59,7 @@ Model::Model(const StackShape& stack, const StepShape& step, const Clock& clock)
         if (ffn.experts > 0) {
             kind.experts = std::make_unique<Experts>(
                 ExpertShape{rows_, size_of(ffn.experts), size_of(ffn.chosen), hidden_, size_of(ffn.down.k),
-                            size_of(shape.count), ffn.up.type, ffn.gated},
+                            size_of(shape.count), ffn.up.type, ffn.gated, ffn.up.narrow && ffn.down.narrow},
                 clock);
         }
     }
@@ -211,7 +211,7 @@ Model::Place* Model::placed(const std::string& name, Part part, const Matrix& li
                             int rows) {
     for (Place& place : places_) {
         if (place.name == name && place.shape.n == like.n && place.shape.k == like.k &&
-            place.format == like.weights.format()) {
+            place.format == like.weights.format() && place.narrow == like.narrow) {
             return &place;
         }
     }
@@ -225,6 +225,7 @@ Model::Place* Model::placed(const std::string& name, Part part, const Matrix& li
     place.shape.k = like.k;
     like.weights.put_into(place.shape);
     place.format = like.weights.format();
+    place.narrow = like.narrow;
     if (&like == &head_) place.matrices.push_back(&like);
     return &place;
 }
@@ -320,6 +321,21 @@ Format Model::attended_format() const {
 ExpertWeights Model::expert_weights(const LayerWeights& own) {
     return {&own.router.weights, own.router.bias.at(), &own.up.weights,
             own.up.bias.at(),    &own.down.weights,    own.down.bias.at()};
+}
+
+bool Model::narrows(std::size_t kind, Which which) const {
+    if (kinds_[kind].experts != nullptr && (which == up || which == down)) {
+        return kinds_[kind].experts->narrows()[which == up ? 0 : 1];
+    }
+    const Place* place = kinds_[kind].places[which];
+    return place != nullptr && place->way.room != nullptr;
+}
+
+bool Model::narrows_somewhere() const {
+    return std::ranges::any_of(places_, [](const Place& place) { return place.way.room != nullptr; }) ||
+           std::ranges::any_of(kinds_, [](const Kind& kind) {
+               return kind.experts != nullptr && (kind.experts->narrows()[0] || kind.experts->narrows()[1]);
+           });
 }
 
 int Model::distinct() const {

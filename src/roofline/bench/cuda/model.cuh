@@ -34,7 +34,8 @@ class Model {
 
     /// Chooses the fastest way for each product and for attention. "own": our kernels; "cublaslt": its products, our
     /// attention; "cudnn": its attention, the products of cuBLASLt.
-    void choose(const std::string& backend);
+    /// `preferred`: of products, ways whose names contain it go before others, whatever time they take.
+    void choose(const std::string& backend, const std::string& preferred = "");
 
     enum Part { attention_part = 1, ffn_part = 2, other_part = 4, all_parts = 7 };
     /// One step, or the parts of it that are named, on the clock's stream.
@@ -61,6 +62,11 @@ class Model {
     const Norm& embedding_norm() const { return embedding_norm_; }
     const Norm& final_norm() const { return final_norm_; }
     const Matrix& head_matrix() const { return head_; }
+    /// Products of a layer (of experts, of all of them); whether activations are made narrow before one.
+    enum Which { qkv, q_up, kv_up, out, up, down, shared_up, shared_down, products };
+    bool narrows(std::size_t kind, Which which) const;
+    bool narrows_somewhere() const;
+    bool head_narrows() const { return head_place_->way.room != nullptr; }
     std::vector<int> token_numbers() const;
     /// [row][chosen] experts of a layer, as the last run found them.
     std::vector<int> experts_chosen(std::size_t kind, int index) const { return kinds_[kind].experts->choices(index); }
@@ -68,13 +74,13 @@ class Model {
     std::vector<int> tokens_found() const;
 
   private:
-    enum Which { qkv, q_up, kv_up, out, up, down, shared_up, shared_down, products };
     /// A product of one shape, at one place of all the layers that have it: its matrices, and the way that was chosen.
     struct Place {
         std::string name;
         Part part;
         Product shape;  // with the activations that it is tried with
         Format format;
+        bool narrow;  // its activations may be made so
         std::vector<const Matrix*> matrices;
         ProductWay way;
         std::vector<ProductWay> contenders;  // the fastest few alone, in that order
@@ -87,6 +93,11 @@ class Model {
         std::unique_ptr<LibraryAttention> library;  // where attention is cuDNN's
         int plan = 0;
         std::optional<DecodeWay> decode;
+    };
+    /// Rows that are multiplied, and whether they lie in the product's room already (ProductWay::room).
+    struct Fed {
+        const void* rows = nullptr;
+        bool narrow = false;
     };
     /// What is still to be added to the stream, by whoever reads it next: rows, or results of experts.
     struct Pending {
@@ -102,8 +113,9 @@ class Model {
     void place_products(Kind& kind);
     /// The place of that name and shape, made where there is none.
     Place* placed(const std::string& name, Part part, const Matrix& like, const Memory& x, const Memory& y, int rows);
-    void choose_alone(Place& place, const std::string& backend) const;
-    void choose_experts(Kind& kind, const std::string& backend) const;
+    static std::vector<ProductWay> ways_of(const Place& place, const std::string& backend);
+    void choose_alone(Place& place, const std::string& backend, const std::string& preferred) const;
+    void choose_experts(Kind& kind, const std::string& backend, const std::string& preferred) const;
     void begin_attention(Kind& kind, const std::string& backend) const;
     void choose_among_neighbours(const std::string& backend);
     /// Whether keys and values are read as the step made them, in bf16: prompts that begin with an empty cache need not
@@ -114,18 +126,24 @@ class Model {
     static ExpertWeights expert_weights(const LayerWeights& own);
     Attention attention(const Kind& kind, const LayerWeights& own) const;
 
-    void multiply(const Kind& kind, Which which, const Matrix& matrix, const void* x, const Memory& y,
+    void multiply(const Kind& kind, Which which, const Matrix& matrix, const Fed& x, const Memory& y,
                   const Launch& launch) const;
-    /// The stream with what is pending added to it, normed where there is a norm: in `normed`, else where it is.
-    const void* settle(Pending& pending, const Norm& norm, const Memory& normed, const Launch& launch) const;
-    void norm_rows(const Memory& to, const void* x, const Norm& norm, int rows, const Launch& launch) const;
-    void attend(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const;
-    void attend_to_heads(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const;
-    void attend_to_entries(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const;
-    void mix_by_states(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const;
+    /// Where the first product of a layer's attention or FFN has its activations narrow; null: it takes them in bf16.
+    static const NarrowRoom* room_of_attention(const Kind& kind);
+    static const NarrowRoom* room_of_ffn(const Kind& kind);
+    /// The stream with what is pending added to it, normed where there is a norm: in `normed`, else where it is. What
+    /// is normed is in `room` too, where there is one.
+    Fed settle(Pending& pending, const Norm& norm, const Memory& normed, const NarrowRoom* room,
+               const Launch& launch) const;
+    void norm_rows(const Memory& to, const void* x, const Norm& norm, int rows, const Launch& launch,
+                   const NarrowTo& narrow = {}) const;
+    void attend(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const;
+    void attend_to_heads(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const;
+    void attend_to_entries(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const;
+    void mix_by_states(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const;
     void run_attention(const Kind& kind, const LayerWeights& own, const Launch& launch) const;
-    void feed_forward(const Kind& kind, const LayerWeights& own, int index, const void* x, const Launch& launch) const;
-    void feed(const Kind& kind, const Matrix& up_matrix, const Matrix& down_matrix, bool shared, const void* x,
+    void feed_forward(const Kind& kind, const LayerWeights& own, int index, const Fed& x, const Launch& launch) const;
+    void feed(const Kind& kind, const Matrix& up_matrix, const Matrix& down_matrix, bool shared, const Fed& x,
               const Memory& y, const Launch& launch) const;
     RowSums expert_sums(const Kind& kind) const;
     /// Whether the bias of a block's last product is added by whoever adds the block to the stream.

@@ -15,12 +15,12 @@ constexpr std::size_t most_contenders = 4;
 
 }  // namespace
 
-void Model::choose(const std::string& backend) {
+void Model::choose(const std::string& backend, const std::string& preferred) {
     chosen_.clear();
     const std::string products_of = backend == "cudnn" ? "cublaslt" : backend;
-    for (Place& place : places_) choose_alone(place, products_of);
+    for (Place& place : places_) choose_alone(place, products_of, preferred);
     for (Kind& kind : kinds_) {
-        if (kind.experts != nullptr) choose_experts(kind, products_of);
+        if (kind.experts != nullptr) choose_experts(kind, products_of, preferred);
         if (kind.shape.attention.query_heads > 0) begin_attention(kind, backend);
     }
     if (!step_.prefill) choose_among_neighbours(backend);
@@ -39,9 +39,20 @@ void Model::choose(const std::string& backend) {
     }
 }
 
-void Model::choose_alone(Place& place, const std::string& backend) const {
+std::vector<ProductWay> Model::ways_of(const Place& place, const std::string& backend) {
     const Product& shape = place.shape;
-    const auto ways = product_ways(backend, place.format, false, shape.m, shape.n, shape.k);
+    std::vector<ProductWay> ways;
+    if (place.narrow) ways = narrowing_ways(backend, place.format, shape.m, shape.n, shape.k);
+    if (!ways.empty() && backend == "cublaslt") return ways;  // it multiplies nothing else by bf16
+    auto plain = product_ways(backend, place.format, false, shape.m, shape.n, shape.k);
+    std::ranges::move(plain, std::back_inserter(ways));
+    return ways;
+}
+
+void Model::choose_alone(Place& place, const std::string& backend, const std::string& preferred) const {
+    const Product& shape = place.shape;
+    auto ways = ways_of(place, backend);
+    keep_preferred(ways, preferred, [](const ProductWay& way) { return way.name; });
     std::vector<Run> runs;
     for (const auto& way : ways) {
         runs.push_back([&](int index) {
@@ -66,12 +77,12 @@ void Model::choose_alone(Place& place, const std::string& backend) const {
     for (const std::size_t i : order) place.contenders.push_back(ways[i]);
 }
 
-void Model::choose_experts(Kind& kind, const std::string& backend) const {
+void Model::choose_experts(Kind& kind, const std::string& backend, const std::string& preferred) const {
     std::vector<ExpertWeights> layers;
     for (const LayerWeights& own : kind.layers) layers.push_back(expert_weights(own));
     // Rows that differ, so that they choose as a step's do.
     fill_random(normed_.at(), product_of({rows_, hidden_}), Format::bf16, 1.0f, 104, clock_->stream());
-    kind.experts->choose(backend, layers, normed_.at());
+    kind.experts->choose(backend, layers, normed_.at(), preferred);
 }
 
 void Model::begin_attention(Kind& kind, const std::string& backend) const {

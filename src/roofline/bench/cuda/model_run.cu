@@ -8,29 +8,43 @@
 
 namespace roofline::cuda::kernels {
 
-void Model::multiply(const Kind& kind, Which which, const Matrix& matrix, const void* x, const Memory& y,
+void Model::multiply(const Kind& kind, Which which, const Matrix& matrix, const Fed& x, const Memory& y,
                      const Launch& launch) const {
     const Place& place = *kind.places[which];
     Product product = place.shape;
     matrix.weights.put_into(product);
-    product.x = x;
+    product.x = x.rows;
     product.y = y.at();
+    if (x.narrow) place.way.room->put_into(product);
     place.way.run(product, launch.overlap, launch.stream);
 }
 
-void Model::norm_rows(const Memory& to, const void* x, const Norm& norm, int rows, const Launch& launch) const {
+const NarrowRoom* Model::room_of_attention(const Kind& kind) {
+    const Place* place = kind.places[qkv];
+    return place != nullptr ? place->way.room.get() : nullptr;
+}
+
+const NarrowRoom* Model::room_of_ffn(const Kind& kind) {
+    if (kind.experts != nullptr) return kind.experts->room();
+    return kind.places[up]->way.room.get();
+}
+
+void Model::norm_rows(const Memory& to, const void* x, const Norm& norm, int rows, const Launch& launch,
+                      const NarrowTo& narrow) const {
     if (stack_.layer_norms) {
-        layer_norm(to.at(), x, norm.gains.at(), norm.bias.at(), rows, hidden_, launch);
+        layer_norm(to.at(), x, norm.gains.at(), norm.bias.at(), rows, hidden_, launch, narrow);
     } else {
-        kernels::norm(to.at(), x, norm.gains.at(), rows, hidden_, launch);
+        kernels::norm(to.at(), x, norm.gains.at(), rows, hidden_, launch, narrow);
     }
 }
 
-const void* Model::settle(Pending& pending, const Norm& norm, const Memory& normed, const Launch& launch) const {
+Model::Fed Model::settle(Pending& pending, const Norm& norm, const Memory& normed, const NarrowRoom* room,
+                         const Launch& launch) const {
     const NormWeights weights{norm.gains.at(), norm.bias.at()};
+    const NarrowTo narrow = room != nullptr && norm ? room->to() : NarrowTo{};
     const auto add = [&](const auto& what) {
         if (norm) {
-            add_norm(normed.at(), stream_.at(), what, weights, rows_, hidden_, launch);
+            add_norm(normed.at(), stream_.at(), what, weights, rows_, hidden_, launch, narrow);
         } else {
             add_rows(stream_.at(), what, rows_, hidden_, launch);
         }
@@ -40,10 +54,10 @@ const void* Model::settle(Pending& pending, const Norm& norm, const Memory& norm
     } else if (pending) {
         add(pending.rows);
     } else if (norm) {
-        norm_rows(normed, stream_.at(), norm, rows_, launch);
+        norm_rows(normed, stream_.at(), norm, rows_, launch, narrow);
     }
     pending = {};
-    return norm ? normed.at() : stream_.at();
+    return {norm ? normed.at() : stream_.at(), static_cast<bool>(narrow)};
 }
 
 RowSums Model::expert_sums(const Kind& kind) const {
@@ -99,12 +113,12 @@ void Model::run(int parts, bool overlap) const {
     const void* x = nullptr;
     if (step_.tokens > 1) {
         // Only the last token of each sequence needs logits.
-        settle(pending, Norm{}, normed_, launch);
+        settle(pending, Norm{}, normed_, nullptr, launch);
         embed(last_.at(), stream_.at(), last_rows_.at<int>(), step_.batch, hidden_, launch);
         if (final_norm_) norm_rows(last_, last_.at(), final_norm_, step_.batch, launch);
         x = last_.at();
     } else {
-        x = settle(pending, final_norm_, normed_, launch);
+        x = settle(pending, final_norm_, normed_, nullptr, launch).rows;
     }
     Product product = head_place_->shape;
     product.x = x;
@@ -118,19 +132,21 @@ void Model::run_layer(const Kind& kind, int index, int parts, Pending& pending, 
     const LayerShape& shape = kind.shape;
     const LayerWeights& own = kind.layers[static_cast<std::size_t>(index) % kind.layers.size()];
     const bool mixes = shape.attention.query_heads > 0 || shape.state.heads > 0;
-    const void* x = normed_.at();
+    Fed x{normed_.at()};
     if (mixes && (parts & attention_part) != 0) {
-        x = settle(pending, own.before_attention, normed_, launch);
+        x = settle(pending, own.before_attention, normed_, room_of_attention(kind), launch);
         attend(kind, own, x, launch);
     }
     if (mixes && !shape.parallel) pending = left_by_attention(kind, own);
     if (!shape.ffn.up) return;
     if ((parts & ffn_part) != 0) {
         if (!shape.parallel) {
-            x = settle(pending, own.before_ffn, normed_, launch);
+            x = settle(pending, own.before_ffn, normed_, room_of_ffn(kind), launch);
         } else if (own.before_ffn) {
             norm_rows(normed_beside_, stream_.at(), own.before_ffn, rows_, launch);
-            x = normed_beside_.at();
+            x = {normed_beside_.at()};
+        } else {
+            x.narrow = false;  // that is for the first product of attention
         }
         feed_forward(kind, own, index, x, launch);
     }
@@ -138,7 +154,7 @@ void Model::run_layer(const Kind& kind, int index, int parts, Pending& pending, 
     if (shape.parallel) pending.rows = {attended_.at(), fed_.at(), false};
 }
 
-void Model::attend(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const {
+void Model::attend(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const {
     if (kind.shape.state.heads > 0) {
         mix_by_states(kind, own, x, launch);
     } else if (kind.shape.attention.latent()) {
@@ -146,12 +162,12 @@ void Model::attend(const Kind& kind, const LayerWeights& own, const void* x, con
     } else {
         attend_to_heads(kind, own, x, launch);
     }
-    multiply(kind, out, own.out, mixed_.at(), attended_, launch);
+    multiply(kind, out, own.out, {mixed_.at()}, attended_, launch);
     if (!adds_bias_later(kind, own.after_attention)) add_bias_of(own.out, attended_, launch);
     if (own.after_attention) norm_rows(attended_, attended_.at(), own.after_attention, rows_, launch);
 }
 
-void Model::attend_to_heads(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const {
+void Model::attend_to_heads(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const {
     const AttentionShape& shape = kind.shape.attention;
     multiply(kind, qkv, own.qkv, x, heads_, launch);
     HeadRows rows;
@@ -198,7 +214,7 @@ void Model::attend_to_heads(const Kind& kind, const LayerWeights& own, const voi
     }
 }
 
-void Model::mix_by_states(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const {
+void Model::mix_by_states(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const {
     const StateMixerShape& shape = kind.shape.state;
     const StateWeights& weights = own.state;
     multiply(kind, qkv, own.qkv, x, heads_, launch);
@@ -230,7 +246,7 @@ void Model::mix_by_states(const Kind& kind, const LayerWeights& own, const void*
     if (!shape.delta) kernels::norm(mixed_.at(), mixed_.at(), weights.gains.at(), rows_, values, launch);
 }
 
-void Model::attend_to_entries(const Kind& kind, const LayerWeights& own, const void* x, const Launch& launch) const {
+void Model::attend_to_entries(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const {
     const AttentionShape& shape = kind.shape.attention;
     const int heads = size_of(shape.query_heads);
     const int rank = size_of(shape.rank);
@@ -244,7 +260,7 @@ void Model::attend_to_entries(const Kind& kind, const LayerWeights& own, const v
     if (shape.q_down) {
         const int low = size_of(shape.q_down.n);
         norm_apart(low_.at(), low, heads_.at(), width, own.query_norm.at(), rows_, low, launch);
-        multiply(kind, q_up, own.q_up, low_.at(), queries_, launch);
+        multiply(kind, q_up, own.q_up, {low_.at()}, queries_, launch);
         add_bias_of(own.q_up, queries_, launch);
         queries = &queries_;
         query_row = own.q_up.n;
@@ -269,7 +285,7 @@ void Model::attend_to_entries(const Kind& kind, const LayerWeights& own, const v
     if (step_.expanded) {
         rows.low = low_.at();
         settle_entries(rows, launch);
-        multiply(kind, kv_up, own.kv_up, low_.at(), expanded_, launch);
+        multiply(kind, kv_up, own.kv_up, {low_.at()}, expanded_, launch);
         add_bias_of(own.kv_up, expanded_, launch);
         place_expanded({expanded_.at(), own.keys.at(), keys_.at(), values_.at(), rows_, step_.tokens, heads, unturned,
                         value_dim, rank, rows.rope_dim, rows.capacity},
@@ -324,18 +340,24 @@ void Model::run_attention(const Kind& kind, const LayerWeights& own, const Launc
     }
 }
 
-void Model::feed(const Kind& kind, const Matrix& up_matrix, const Matrix& down_matrix, bool shared, const void* x,
+void Model::feed(const Kind& kind, const Matrix& up_matrix, const Matrix& down_matrix, bool shared, const Fed& x,
                  const Memory& y, const Launch& launch) const {
     multiply(kind, shared ? shared_up : up, up_matrix, x, wide_, launch);
-    if (kind.shape.ffn.gated) {
-        silu_product(activated_.at(), wide_.at(), rows_, down_matrix.k, launch, up_matrix.bias.at(), shared);
-    } else {
+    const Which second = shared ? shared_down : down;
+    const auto& room = kind.places[second]->way.room;
+    Fed activated{activated_.at()};
+    if (!kind.shape.ffn.gated) {
         gelu(activated_.at(), wide_.at(), rows_, down_matrix.k, launch, up_matrix.bias.at());
+    } else if (room != nullptr) {
+        silu_product(room->to(), wide_.at(), rows_, down_matrix.k, launch, up_matrix.bias.at(), shared);
+        activated.narrow = true;
+    } else {
+        silu_product(activated_.at(), wide_.at(), rows_, down_matrix.k, launch, up_matrix.bias.at(), shared);
     }
-    multiply(kind, shared ? shared_down : down, down_matrix, activated_.at(), y, launch);
+    multiply(kind, second, down_matrix, activated, y, launch);
 }
 
-void Model::feed_forward(const Kind& kind, const LayerWeights& own, int index, const void* x,
+void Model::feed_forward(const Kind& kind, const LayerWeights& own, int index, const Fed& x,
                          const Launch& launch) const {
     if (kind.experts == nullptr) {
         feed(kind, own.up, own.down, false, x, fed_, launch);
@@ -343,14 +365,15 @@ void Model::feed_forward(const Kind& kind, const LayerWeights& own, int index, c
     } else {
         // Shared experts go between: meanwhile it is known who was chosen, and the chosen ones' weights can come early.
         const bool shared = static_cast<bool>(kind.shape.ffn.shared_up);
-        kind.experts->route_rows(expert_weights(own), index, x, launch.overlap);
+        kind.experts->route_rows(expert_weights(own), index, x.rows, launch.overlap);
         if (shared) {
-            feed(kind, own.shared_up, own.shared_down, true, x, shared_, launch);
+            feed(kind, own.shared_up, own.shared_down, true, {x.rows}, shared_, launch);
             add_bias_of(own.shared_down, shared_, launch);
         }
-        kind.experts->multiply(expert_weights(own), index, x, shared && kind.shape.ffn.gated, launch.overlap);
+        kind.experts->multiply(expert_weights(own), index, x.rows, x.narrow, shared && kind.shape.ffn.gated,
+                               launch.overlap);
         if (kind.shape.ffn.shared_gate) {
-            row_gates(gates_.at<float>(), x, own.shared_gate.at(), rows_, hidden_, launch);
+            row_gates(gates_.at<float>(), x.rows, own.shared_gate.at(), rows_, hidden_, launch);
         }
         if (own.after_ffn) {
             sum_rows(fed_.at(), expert_sums(kind), rows_, hidden_, launch);

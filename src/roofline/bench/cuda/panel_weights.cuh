@@ -2,7 +2,7 @@
 // by the tensor cores. (Not by way of registers: ptxas lets loads fill the very registers that are multiplied, also
 // while they are.) Of others a lane needs, of each 32 bytes of a line of activations, neighbours 2 c and 2 c + 1 of
 // eight and of the next eight (c: its corner, one of four), so it picks out two at a time. `line_bytes`: of a row of
-// weights beside 128 bytes of a row of activations.
+// weights beside 128 bytes of a row of activations. `scaled_lines`: the sums of each line have scales of their own.
 #pragma once
 
 #include "roofline/bench/cuda/bulk.cuh"
@@ -24,6 +24,11 @@ __device__ inline std::uint32_t shared_byte(std::uint32_t from) {
     asm volatile("ld.shared.u8 %0, [%1];" : "=r"(value) : "r"(from));
     return value;
 }
+__device__ inline float2 shared_pair(std::uint32_t from) {
+    float2 value;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(value.x), "=f"(value.y) : "r"(from));
+    return value;
+}
 
 #endif
 
@@ -42,6 +47,8 @@ struct PanelBf16 {
     static constexpr int x_bytes = 2;  // of an activation
     static constexpr bool scaled = false;
     static constexpr bool grouped = false;
+    static constexpr bool scaled_lines = false;
+    using Sum = float;
     using Scales = OnePair;
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     template <int Sums>
@@ -58,11 +65,39 @@ struct PanelFp8Both {
     static constexpr int x_bytes = 1;
     static constexpr bool scaled = true;
     static constexpr bool grouped = false;
+    static constexpr bool scaled_lines = false;
+    using Sum = float;
     using Scales = OnePair;
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     template <int Sums>
     __device__ static void multiply(float (&sums)[Sums], std::uint64_t a, std::uint64_t b, bool more) {
         warpgroup_e4m3(sums, a, b, more);
+    }
+#endif
+};
+
+/// Whole numbers beside activations that are such too.
+struct PanelInt8Both : PanelFp8Both {
+    using Sum = int;
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    template <int Sums>
+    __device__ static void multiply(int (&sums)[Sums], std::uint64_t a, std::uint64_t b, bool more) {
+        warpgroup_int8(sums, a, b, more);
+    }
+#endif
+};
+
+/// e4m3 under scales of 128 x 128, beside activations under scales of 128 each: a line has one of both.
+struct PanelFp8BlockBoth : PanelFp8Both {
+    static constexpr bool scaled = false;
+    static constexpr bool scaled_lines = true;
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    /// Of two rows of weights, in a line of this number.
+    template <class Part>
+    __device__ static float2 line_scales(const Part& product, const int (&rows)[2], int line) {
+        const int blocks = blocks_of_row(product.k);
+        const auto* scales = static_cast<const float*>(product.scales) + min(line, blocks - 1);
+        return {__ldg(scales + rows[0] / 128 * blocks), __ldg(scales + rows[1] / 128 * blocks)};
     }
 #endif
 };
@@ -75,6 +110,8 @@ struct PanelBytes {
     static constexpr bool grouped = false;
     static constexpr int x_bytes = 2;
     static constexpr bool scaled = true;
+    static constexpr bool scaled_lines = false;
+    using Sum = float;
     using Scales = OnePair;
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     __device__ static void read(std::uint32_t row, int step, int corner, std::uint32_t (&raw)[2]) {
@@ -118,6 +155,8 @@ struct PanelInt4 {
     static constexpr bool grouped = true;
     static constexpr int x_bytes = 2;
     static constexpr bool scaled = false;
+    static constexpr bool scaled_lines = false;
+    using Sum = float;
     using Scales = OnePair;
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     __device__ static void read(std::uint32_t row, int step, int corner, std::uint32_t (&raw)[2]) {

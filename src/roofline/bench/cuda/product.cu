@@ -15,7 +15,14 @@ struct Tables {
     const std::vector<RoutedVariant>& (*routed)();
 };
 
-Tables tables_of(Format weights) {
+Tables tables_of(Format weights, bool narrow_activations) {
+    if (narrow_activations && weights == Format::fp8) return {fp8_both_products, fp8_both_routed};
+    if (narrow_activations && weights == Format::fp8_block) return {fp8_block_both_products, fp8_block_both_routed};
+    if (narrow_activations && weights == Format::int8) return {int8_both_products, int8_both_routed};
+    if (narrow_activations) {
+        throw Failure{"no product of ours has activations as narrow as " + std::string(bench::name(weights)) +
+                      " weights"};
+    }
     switch (weights) {
         case Format::bf16:
             return {bf16_products, bf16_routed};
@@ -73,12 +80,12 @@ void launch_tiles(const Variant<Work>& variant, const Work& work, int panels, bo
 
 }  // namespace
 
-std::vector<ProductVariant> product_variants(Format weights, bool fp8_activations) {
-    return usable(fp8_activations ? fp8_both_products() : tables_of(weights).products());
+std::vector<ProductVariant> product_variants(Format weights, bool narrow_activations) {
+    return usable(tables_of(weights, narrow_activations).products());
 }
 
-std::vector<RoutedVariant> routed_variants(Format weights) {
-    return usable(tables_of(weights).routed());
+std::vector<RoutedVariant> routed_variants(Format weights, bool narrow_activations) {
+    return usable(tables_of(weights, narrow_activations).routed());
 }
 
 void launch(const ProductVariant& variant, const Product& product, bool overlap, cudaStream_t stream) {

@@ -18,12 +18,16 @@ namespace roofline::cuda::kernels {
 struct Product {
     const void* weights = nullptr;  // [n, k], rows of k * bits / 8 bytes
     const void* scales = nullptr;   // [rows_of_scales, scales_of_row] (formats.hpp); bf16: none
-    const void* x = nullptr;        // [m, k] bf16, or e4m3 where both are
+    const void* x = nullptr;        // [m, k] bf16, or as narrow as weights in fp8, fp8_block and int8
     void* y = nullptr;              // [m, n] bf16
     int m = 0;
     int n = 0;
     int k = 0;
     const float* whole_scale = nullptr;  // nvfp4: of the whole matrix, of experts one for each
+    // Of narrow activations (narrow.cuh): one for each row, null where all are 1; beside fp8_block one for each row and
+    // 128 of its values, [k / 128][x_scale_stride].
+    const float* x_scales = nullptr;
+    int x_scale_stride = 0;
 };
 
 /// A product of a mixture's experts, whose weights [experts, n, k] and scales lie one after another: each panel of rows
@@ -54,15 +58,23 @@ struct Variant {
     bool hopper_alone = false;             // by instructions that later architectures do not have
     int cluster = 1;                       // blocks that share a tile
     int clusters = 0;                      // of them at the same time, where a device was asked
+    bool narrow_activations = false;       // as narrow as the weights; else in bf16
 };
 using ProductVariant = Variant<Product>;
 using RoutedVariant = Variant<RoutedProduct>;
 
-/// The variants for a format of weights, with bf16 activations or (fp8 alone) fp8 ones; those of Hopper where the
-/// kernels were compiled for it.
-std::vector<ProductVariant> product_variants(Format weights, bool fp8_activations);
-/// Of routed products, with bf16 activations.
-std::vector<RoutedVariant> routed_variants(Format weights);
+/// Whether there are kernels that multiply such weights by activations as narrow as they are: e4m3, or int8.
+constexpr bool meets_narrow_activations(Format weights) {
+    return weights == Format::fp8 || weights == Format::fp8_block || weights == Format::int8;
+}
+
+/// From so many rows on (of an expert, on the mean) they are worth it: fewer wait for weights.
+constexpr int least_narrow_activations = 9;
+
+/// The variants for a format of weights, with bf16 or narrow activations; those of Hopper where the kernels were
+/// compiled for it.
+std::vector<ProductVariant> product_variants(Format weights, bool narrow_activations);
+std::vector<RoutedVariant> routed_variants(Format weights, bool narrow_activations);
 
 /// What k must be a multiple of: a quad of lanes reads 64 bytes of a row at a time.
 constexpr int product_granule(Format weights) {
@@ -78,6 +90,8 @@ void launch(const RoutedVariant& variant, const RoutedProduct& product, bool ove
 const std::vector<ProductVariant>& bf16_products();
 const std::vector<ProductVariant>& fp8_products();
 const std::vector<ProductVariant>& fp8_both_products();
+const std::vector<ProductVariant>& fp8_block_both_products();
+const std::vector<ProductVariant>& int8_both_products();
 const std::vector<ProductVariant>& int8_products();
 const std::vector<ProductVariant>& int4_products();
 const std::vector<ProductVariant>& fp8_block_products();
@@ -85,6 +99,9 @@ const std::vector<ProductVariant>& mxfp4_products();
 const std::vector<ProductVariant>& nvfp4_products();
 const std::vector<RoutedVariant>& bf16_routed();
 const std::vector<RoutedVariant>& fp8_routed();
+const std::vector<RoutedVariant>& fp8_both_routed();
+const std::vector<RoutedVariant>& fp8_block_both_routed();
+const std::vector<RoutedVariant>& int8_both_routed();
 const std::vector<RoutedVariant>& int8_routed();
 const std::vector<RoutedVariant>& int4_routed();
 const std::vector<RoutedVariant>& fp8_block_routed();

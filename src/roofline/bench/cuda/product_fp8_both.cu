@@ -38,4 +38,14 @@ const std::vector<ProductVariant>& fp8_both_products() {
     return variants;
 }
 
+const std::vector<RoutedVariant>& fp8_both_routed() {
+    static const std::vector<RoutedVariant> variants = {
+        panel_variant<PanelFp8Both, 4, 32, 1, 1, RoutedProduct>("panels, 256 x 32"),
+        panel_variant<PanelFp8Both, 4, 64, 1, 1, RoutedProduct>("panels, 256 x 64"),
+        panel_variant<PanelFp8Both, 2, 128, 1, 1, RoutedProduct>("panels, 128 x 128"),
+        panel_variant<PanelFp8Both, 2, 256, 1, 1, RoutedProduct>("panels, 128 x 256"),
+    };
+    return variants;
+}
+
 }  // namespace roofline::cuda::kernels

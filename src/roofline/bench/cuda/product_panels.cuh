@@ -35,8 +35,8 @@ struct PanelShape {
     // Rows that lanes read together lie in banks of their own; what the tensor cores read lies as they want it.
     static constexpr int pitch = Weights::in_place ? line : weight_bytes + 16;
     static constexpr int x_stage = Lines * Rows * line;
-    static constexpr int stage_bytes =
-        (x_stage + weights * pitch * (Weights::in_place ? Lines : 1) + 1023) / 1024 * 1024;
+    static constexpr int x_scales = x_stage + weights * pitch * (Weights::in_place ? Lines : 1);  // where they begin
+    static constexpr int stage_bytes = (x_scales + (Weights::scaled_lines ? Rows * 4 : 0) + 1023) / 1024 * 1024;
     static constexpr int most_bytes = 227 * 1024;
     static constexpr int fitting = (most_bytes - 1024) / (stage_bytes + 16);
     static constexpr int stages = fitting < 8 ? fitting : 8;
@@ -47,6 +47,7 @@ struct PanelShape {
     static constexpr int sums = instruction_rows / 2;  // of an instruction, a lane's
     static constexpr int part_pitch = weights + 4;     // floats between the sums of two activations
     static_assert(stages >= 3 && Rows * part_pitch * 4 <= stages * stage_bytes);
+    static_assert(!Weights::scaled_lines || (Lines == 1 && Rows <= 128));  // a thread copies the scale of a row
 
     /// With so many blocks to a tile. Results are written two at a time.
     template <int Split>
@@ -130,8 +131,12 @@ class PanelProduct {
         wait_for_previous();
         if (!is_routed<Work>) let_next_start();
         each_turn([&](const auto& product, int tile) {
-            float sums[Shape::instructions][Shape::sums];
-            add_up(product, tile, group, sums);
+            Sum sums[Shape::instructions][Shape::sums];
+            if constexpr (Weights::scaled_lines) {
+                add_up_lines(product, tile, group, sums);
+            } else {
+                add_up(product, tile, group, sums);
+            }
             if (share_.blocks > 1) {
                 write_together(product, tile, group, sums);
             } else {
@@ -210,6 +215,11 @@ class PanelProduct {
             for (int i = 0; i < Shape::rows / 16; ++i) {
                 rows_[i] = line() + 16 * i < product.m ? row_of_x(product, line() + 16 * i) : -1;
             }
+            if constexpr (Weights::scaled_lines) {
+                const int row = min(static_cast<int>(threadIdx.x), product.m - 1);
+                scales_ = product.x_scales + row_of_x(product, row);
+                scale_stride_ = product.x_scale_stride;
+            }
         }
 
         __device__ void copy(int number, std::uint32_t stage) const {
@@ -226,6 +236,13 @@ class PanelProduct {
                                from + static_cast<std::int64_t>(max(rows_[i], 0)) * row_bytes_, there && rows_[i] >= 0);
                 }
             }
+            if constexpr (Weights::scaled_lines) {
+                const int row = static_cast<int>(threadIdx.x);
+                if (row < Shape::rows) {
+                    copy_four(stage + static_cast<std::uint32_t>(Shape::x_scales + row * 4),
+                              scales_ + static_cast<std::int64_t>(number) * scale_stride_);
+                }
+            }
         }
 
       private:
@@ -235,13 +252,16 @@ class PanelProduct {
         const std::uint8_t* from_;
         int row_bytes_;
         int rows_[Shape::rows / 16];
+        const float* scales_ = nullptr;  // of the thread's row, where lines have scales
+        int scale_stride_ = 0;
     };
 
     using StageScales = typename Weights::Scales;
+    using Sum = typename Weights::Sum;
 
     /// Multiplies with 32 bytes of each row of activations.
     template <class Operand>
-    __device__ static void multiply_step(float (&sums)[Shape::instructions][Shape::sums], const Operand& a,
+    __device__ static void multiply_step(Sum (&sums)[Shape::instructions][Shape::sums], const Operand& a,
                                          std::uint32_t x, int step, bool more) {
 #pragma unroll
         for (int j = 0; j < Shape::instructions; ++j) {
@@ -251,7 +271,7 @@ class PanelProduct {
 
     /// Multiplies a line of activations with weights that lie beside them in the same format.
     template <class Begun>
-    __device__ static void multiply_line(float (&sums)[Shape::instructions][Shape::sums], std::uint32_t stage, int line,
+    __device__ static void multiply_line(Sum (&sums)[Shape::instructions][Shape::sums], std::uint32_t stage, int line,
                                          int group, bool more, const Begun& begun) {
         const std::uint32_t x = stage + line * Shape::rows * Shape::line;
         const std::uint32_t rows = stage + Shape::x_stage + (line * Shape::weights + group * 64) * Shape::line;
@@ -265,7 +285,7 @@ class PanelProduct {
 
     /// The same with others, which become operands two steps at a time, while the two before are multiplied.
     template <class Begun>
-    __device__ static void multiply_line(float (&sums)[Shape::instructions][Shape::sums], std::uint32_t stage, int line,
+    __device__ static void multiply_line(Sum (&sums)[Shape::instructions][Shape::sums], std::uint32_t stage, int line,
                                          int first_row, const StageScales& scales, bool more, const Begun& begun) {
         const int corner = static_cast<int>(threadIdx.x) % 4;
         const std::uint32_t x = stage + line * Shape::rows * Shape::line;
@@ -298,7 +318,7 @@ class PanelProduct {
     }
 
     template <class Part>
-    __device__ void add_up(const Part& product, int tile, int group, float (&sums)[Shape::instructions][Shape::sums]) {
+    __device__ void add_up(const Part& product, int tile, int group, Sum (&sums)[Shape::instructions][Shape::sums]) {
         static_assert(!Weights::grouped || 128 % Shape::values == 0);
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int first_row = group * 64 + static_cast<int>(threadIdx.x) / 32 % 4 * 16 + lane / 4;
@@ -343,6 +363,60 @@ class PanelProduct {
         give_back();
     }
 
+    /// The same where each line's sums have scales of their own, of weights and of activations: they are added to the
+    /// totals when they are there. Meanwhile the tensor cores have the other warp groups' lines.
+    template <class Part>
+    __device__ void add_up_lines(const Part& product, int tile, int group,
+                                 float (&totals)[Shape::instructions][Shape::sums]) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const int first_row = group * 64 + static_cast<int>(threadIdx.x) / 32 % 4 * 16 + lane / 4;
+        const int rows[2] = {weight_row(product, tile * Shape::weights + first_row),
+                             weight_row(product, tile * Shape::weights + first_row + 8)};
+#pragma unroll
+        for (int j = 0; j < Shape::instructions; ++j) {
+#pragma unroll
+            for (float& total : totals[j]) total = 0.0f;
+        }
+        float2 next = Weights::line_scales(product, rows, share_.begin);
+        for (int number = share_.begin; number < share_.end; ++number) {
+            // All rows of a lane are of one block, but where gates and what they gate are side by side.
+            const float2 scales = {next.x, is_gated(product) ? next.y : next.x};
+            next = Weights::line_scales(product, rows, number + 1);
+            barrier_wait(full_ + at_.index * 8, at_.parity);
+            shared_settled();
+            const std::uint32_t stage = stage_at(at_.index);
+            const std::uint32_t lines = stage + Shape::x_stage + group * 64 * Shape::line;
+            float sums[Shape::instructions][Shape::sums];
+            warpgroup_begin();
+#pragma unroll
+            for (int i = 0; i < 4; ++i) multiply_step(sums, operand_at(lines) + 2 * i, stage, i, i > 0);
+            warpgroup_commit();
+            float2 of_x[Shape::instructions][Shape::sums / 4];
+#pragma unroll
+            for (int j = 0; j < Shape::instructions; ++j) {
+#pragma unroll
+                for (int i = 0; i < Shape::sums / 4; ++i) {
+                    const int activation = j * Shape::instruction_rows + 8 * i + lane % 4 * 2;
+                    of_x[j][i] = shared_pair(stage + static_cast<std::uint32_t>(Shape::x_scales + activation * 4));
+                }
+            }
+            warpgroup_wait<0>();
+#pragma unroll
+            for (int j = 0; j < Shape::instructions; ++j) sums_settled(sums[j]);
+            __syncwarp();  // all lanes have their scales
+            if (lane == 0) barrier_arrive(empty_ + at_.index * 8);
+            at_.advance();
+#pragma unroll
+            for (int j = 0; j < Shape::instructions; ++j) {
+#pragma unroll
+                for (int i = 0; i < Shape::sums; ++i) {
+                    const float x = i % 2 == 0 ? of_x[j][i / 4].x : of_x[j][i / 4].y;
+                    totals[j][i] = fmaf(sums[j][i], x * (i % 4 < 2 ? scales.x : scales.y), totals[j][i]);
+                }
+            }
+        }
+    }
+
     /// Of the two rows of weights of a lane's sums.
     template <class Part>
     __device__ static float2 row_scales(const Part& product, int row) {
@@ -353,6 +427,14 @@ class PanelProduct {
         if constexpr (!Weights::scaled) return {1.0f, 1.0f};
         const auto* scales = static_cast<const float*>(product.scales);
         return {scales[weight_row(product, row)], scales[weight_row(product, row + 8)]};
+    }
+
+    /// Of an activation, where a row of them has one.
+    template <class Part>
+    __device__ static float x_scale(const Part& product, int activation) {
+        if constexpr (Weights::x_bytes == 2 || Weights::scaled_lines) return 1.0f;
+        if (product.x_scales == nullptr) return 1.0f;
+        return __ldg(product.x_scales + row_of_x(product, min(activation, product.m - 1)));
     }
 
     /// Two neighbours of y.
@@ -384,7 +466,7 @@ class PanelProduct {
     /// activation first, as y has them.
     template <class Part>
     __device__ void write(const Part& product, int tile, int group,
-                          const float (&sums)[Shape::instructions][Shape::sums]) const {
+                          const Sum (&sums)[Shape::instructions][Shape::sums]) const {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
         const int width = width_of_y(product);
@@ -395,8 +477,13 @@ class PanelProduct {
         for (int j = 0; j < Shape::instructions; ++j) {
 #pragma unroll
             for (int i = 0; i < Shape::sums; i += 4) {
-                const float sum[4] = {fmaf(sums[j][i], scales.x, bias.x), fmaf(sums[j][i + 1], scales.x, bias.x),
-                                      fmaf(sums[j][i + 2], scales.y, bias.y), fmaf(sums[j][i + 3], scales.y, bias.y)};
+                const int own = j * Shape::instruction_rows + 2 * i + lane % 4 * 2;  // the sums' activations
+                const float2 of_x = {x_scale(product, own), x_scale(product, own + 1)};
+                const auto scaled = [&](int at, float scale, float beside) {
+                    return fmaf(static_cast<float>(sums[j][i + at]), scale, beside);
+                };
+                const float sum[4] = {scaled(0, scales.x * of_x.x, bias.x), scaled(1, scales.x * of_x.y, bias.x),
+                                      scaled(2, scales.y * of_x.x, bias.y), scaled(3, scales.y * of_x.y, bias.y)};
                 const int activation = j * Shape::instruction_rows + 2 * i + lane / 4;
                 if (is_gated(product)) {
                     put(product, activation, sixteen * 8 + lane % 4 * 2, width,
@@ -412,7 +499,7 @@ class PanelProduct {
     /// The blocks of a cluster add up, each some of the tile's numbers.
     template <class Part>
     __device__ void write_together(const Part& product, int tile, int group,
-                                   const float (&sums)[Shape::instructions][Shape::sums]) const {
+                                   const Sum (&sums)[Shape::instructions][Shape::sums]) const {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int row = group * 64 + static_cast<int>(threadIdx.x) / 32 % 4 * 16 + lane / 4;
         const float2 scales = row_scales(product, tile * Shape::weights + row);
@@ -427,8 +514,10 @@ class PanelProduct {
 #pragma unroll
             for (int i = 0; i < Shape::sums; ++i) {
                 const int activation = j * Shape::instruction_rows + i / 4 * 8 + lane % 4 * 2 + i % 2;
+                const float of_x = x_scale(product, activation);
+                const float sum = static_cast<float>(sums[j][i]);
                 parts_[activation * Shape::part_pitch + row + i / 2 % 2 * 8] =
-                    i % 4 < 2 ? fmaf(sums[j][i], scales.x, bias.x) : fmaf(sums[j][i], scales.y, bias.y);
+                    i % 4 < 2 ? fmaf(sum, scales.x * of_x, bias.x) : fmaf(sum, scales.y * of_x, bias.y);
             }
         }
         cluster_arrive(), cluster_wait();
@@ -499,7 +588,8 @@ Variant<Work> panel_variant(const char* name) {
             .takes = [](const Work& work) { return Shape::template takes<Split>(work); },
             .in_panels = true,
             .hopper_alone = true,
-            .cluster = Split};
+            .cluster = Split,
+            .narrow_activations = Weights::x_bytes == 1};
 }
 
 }  // namespace roofline::cuda::kernels

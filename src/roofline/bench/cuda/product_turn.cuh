@@ -66,8 +66,9 @@ __device__ inline Panel panel_of(const RoutedProduct& product, int number) {
 __device__ inline Product at_turn(const Product& product, int, int, int) {
     return product;
 }
-/// `row_bytes` of a row of weights.
-__device__ inline RoutedProduct at_turn(const RoutedProduct& product, int turn, int tiles, int row_bytes) {
+/// `row_bytes` of a row of weights, `x_bytes` of an activation.
+__device__ inline RoutedProduct at_turn(const RoutedProduct& product, int turn, int tiles, int row_bytes,
+                                        int x_bytes = 2) {
     const Panel panel = panel_of(product, turn / tiles);
     const auto expert = static_cast<std::size_t>(panel.expert);
     const std::size_t row = expert * static_cast<std::size_t>(product.n);
@@ -82,7 +83,9 @@ __device__ inline RoutedProduct at_turn(const RoutedProduct& product, int turn, 
     if (product.rows != nullptr) {
         own.rows = product.rows + first;
     } else {
-        own.x = static_cast<const std::uint8_t*>(product.x) + first * static_cast<std::size_t>(product.k) * 2;
+        own.x = static_cast<const std::uint8_t*>(product.x) +
+                first * static_cast<std::size_t>(product.k) * static_cast<std::size_t>(x_bytes);
+        if (product.x_scales != nullptr) own.x_scales += first;
     }
     return own;
 }
@@ -114,12 +117,13 @@ __device__ inline Product panel_at(const Product& product, int number, int tiles
     own.x = static_cast<const std::uint8_t*>(product.x) +
             first * static_cast<std::size_t>(product.k) * static_cast<std::size_t>(x_bytes);
     own.y = static_cast<std::uint8_t*>(product.y) + 2 * first * static_cast<std::size_t>(product.n);
+    if (product.x_scales != nullptr) own.x_scales += first;
     return own;
 }
-__device__ inline RoutedProduct panel_at(const RoutedProduct& product, int turn, int tiles, int, int, int row_bytes,
-                                         int& tile) {
+__device__ inline RoutedProduct panel_at(const RoutedProduct& product, int turn, int tiles, int, int x_bytes,
+                                         int row_bytes, int& tile) {
     tile = turn % tiles;
-    return at_turn(product, turn, tiles, row_bytes);
+    return at_turn(product, turn, tiles, row_bytes, x_bytes);
 }
 
 __device__ inline bool settled(const Product&) {

@@ -17,6 +17,7 @@ namespace {
 struct Operands {
     RandomWeights weights;
     Memory x;
+    Memory x_scales;  // beside weights under scales of blocks
     Memory y;
     int experts = 1;
     Product first;
@@ -69,15 +70,33 @@ struct Panels {
     }
 };
 
+Format format_of_x(const ProductTask& task) {
+    if (!task.narrow_activations) return Format::bf16;
+    return task.weights == Format::int8 ? Format::int8 : Format::fp8;
+}
+
+/// Whether each 128 values of an activation have a scale. (Those of whole rows are 1 here.)
+bool has_x_scales(const ProductTask& task) {
+    return task.narrow_activations && task.weights == Format::fp8_block;
+}
+int x_scale_stride(const ProductTask& task) {
+    return (task.m + 3) / 4 * 4;
+}
+
 Operands make(const ProductTask& task, bool unit_scales, int buffers, cudaStream_t stream) {
     Operands made;
     made.experts = task.experts;
     made.weights = RandomWeights(task.weights, task.n, task.k, task.experts * buffers, 1, stream, unit_scales);
     made.x = Memory(product_of({task.m, task.k}) * 2);
     made.y = Memory(product_of({task.m, task.n}) * 2);
-    fill_random(made.x.at(), product_of({task.m, task.k}), task.fp8_activations ? Format::fp8 : Format::bf16, 1.0f, 4,
-                stream);
+    fill_random(made.x.at(), product_of({task.m, task.k}), format_of_x(task), 1.0f, 4, stream);
     made.first = {nullptr, nullptr, made.x.at(), made.y.at(), task.m, task.n, task.k};
+    if (has_x_scales(task)) {
+        made.x_scales = Memory(product_of({(task.k + 127) / 128, x_scale_stride(task), 4}));
+        fill_random(made.x_scales.at<float>(), made.x_scales.bytes() / sizeof(float), 0.5f, 1.5f, 5, stream);
+        made.first.x_scales = made.x_scales.at<float>();
+        made.first.x_scale_stride = x_scale_stride(task);
+    }
     made.weights.put_into(made.first);
     return made;
 }
@@ -89,7 +108,7 @@ roofline_cuda_shape shape_of(const ProductTask& task) {
     shape.n = task.n;
     shape.k = task.k;
     shape.weight_dtype = bench::name(task.weights).data();  // ends with a zero
-    shape.activation_dtype = task.fp8_activations ? "fp8" : "bf16";
+    shape.activation_dtype = bench::name(format_of_x(task)).data();
     shape.kv_dtype = "bf16";
     return shape;
 }
@@ -114,16 +133,25 @@ double error_of(const ProductTask& task, const Operands& operands, int buffer, c
     for (const std::uint16_t value : y) {
         if ((value & 0x7F80) == 0x7F80) return 1e30;  // not written, or not finite
     }
-    const Format x_format = task.fp8_activations ? Format::fp8 : Format::bf16;
+    const Format x_format = format_of_x(task);
     const std::size_t x_bytes = k * static_cast<std::size_t>(bits(x_format)) / 8;
+    const auto x_scales = copied(operands.x_scales.at<float>(), operands.x_scales.bytes() / sizeof(float));
     Difference difference;
     for (const int activation : sample(task.m, task.experts > 1 ? 16 : 4)) {
         const int matrix = buffer * task.experts + expert_of(task, activation);
-        const auto x = copied(operands.x.at(static_cast<std::size_t>(activation) * x_bytes), x_bytes);
+        const auto raw = copied(operands.x.at(static_cast<std::size_t>(activation) * x_bytes), x_bytes);
+        std::vector<double> x(k);
+        for (std::size_t i = 0; i < k; ++i) x[i] = decode(raw.data(), i, x_format);
+        if (has_x_scales(task)) {
+            const auto stride = static_cast<std::size_t>(x_scale_stride(task));
+            for (std::size_t i = 0; i < k; ++i) {
+                x[i] *= static_cast<double>(x_scales[i / 128 * stride + static_cast<std::size_t>(activation)]);
+            }
+        }
         for (const int row : sample(task.n, 48)) {
             const auto weights = operands.weights.rows(matrix, row, 1);
             double sum = 0.0;
-            for (std::size_t i = 0; i < k; ++i) sum += decode(x.data(), i, x_format) * weights[i];
+            for (std::size_t i = 0; i < k; ++i) sum += x[i] * weights[i];
             const std::size_t place = static_cast<std::size_t>(activation) * n + static_cast<std::size_t>(row);
             difference.add(decode_bf16(y[place]), sum);
         }
@@ -133,20 +161,23 @@ double error_of(const ProductTask& task, const Operands& operands, int buffer, c
 
 }  // namespace
 
-Outcome run(const Clock& clock, const ProductTask& task, const std::string& backend, const Effort& effort) {
+Outcome run(const Clock& clock, const ProductTask& asked, const std::string& backend, const Effort& effort) {
+    const roofline_cuda_kernel* foreign = foreign_named(backend);
+    ProductTask task = asked;
+    // Plugins are told of no scales of activations but 1, and of none in int8.
+    if (foreign != nullptr && task.weights != Format::fp8) task.narrow_activations = false;
     Outcome outcome;
     const double m = task.m;
     const double weights = task.experts * weight_bytes(task.weights, task.n, task.k);
     outcome.flops = 2.0 * m * task.n * task.k;
-    outcome.bytes = weights + m * task.k * (task.fp8_activations ? 1.0 : 2.0) + 2.0 * m * task.n;
-    outcome.tolerance = task.fp8_activations ? 1e-2 : 4e-3;
+    outcome.bytes = weights + m * task.k * (task.narrow_activations ? 1.0 : 2.0) + 2.0 * m * task.n;
+    outcome.tolerance = task.narrow_activations ? 1e-2 : 4e-3;
     outcome.buffers = rotation(static_cast<std::size_t>(weights));
-    const roofline_cuda_kernel* foreign = foreign_named(backend);
     if (foreign != nullptr && task.weights == Format::nvfp4) throw Failure{"plugins are given no nvfp4 weights"};
     if (task.experts > 1 && backend != "own") throw Failure{backend + " has no products of routed experts"};
     std::vector<ProductWay> made_for;
     if (foreign == nullptr && task.experts == 1) {
-        made_for = product_ways(backend, task.weights, task.fp8_activations, task.m, task.n, task.k);
+        made_for = product_ways(backend, task.weights, task.narrow_activations, task.m, task.n, task.k);
     }
     const Operands operands = make(task, backend == "cublaslt", outcome.buffers, clock.stream());
     std::vector<Run> ways;
@@ -159,7 +190,7 @@ Outcome run(const Clock& clock, const ProductTask& task, const std::string& back
         const int each = (task.m + task.experts - 1) / task.experts;
         RoutedProduct shape;
         static_cast<Product&>(shape) = operands.first;
-        routed = routed_ways(task.weights, shape, task.experts, each, each);
+        routed = routed_ways(task.weights, task.narrow_activations, shape, task.experts, each, each);
         for (const auto& variant : routed) {
             const auto found = std::ranges::find(panels, variant.most_rows, &Panels::size);
             if (found == panels.end()) panels.emplace_back(task, variant.most_rows);

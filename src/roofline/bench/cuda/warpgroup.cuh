@@ -231,6 +231,49 @@ __device__ inline void warpgroup_bf16_turned(float (&sums)[64], const std::uint3
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(more)));
 }
 
+#define ROOFLINE_WHOLE_FOUR(sums, i) "+r"(sums[i]), "+r"(sums[(i) + 1]), "+r"(sums[(i) + 2]), "+r"(sums[(i) + 3])
+#define ROOFLINE_WHOLE_SIXTEEN(sums, i)                                                                   \
+    ROOFLINE_WHOLE_FOUR(sums, i), ROOFLINE_WHOLE_FOUR(sums, (i) + 4), ROOFLINE_WHOLE_FOUR(sums, (i) + 8), \
+        ROOFLINE_WHOLE_FOUR(sums, (i) + 12)
+
+// Of whole numbers: sums are exact.
+__device__ inline void warpgroup_int8(int (&sums)[16], std::uint64_t a, std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %18, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n32k32.s32.s8.s8 {" ROOFLINE_SUMS_16
+        "}, %16, %17, more;\n"
+        "}"
+        : ROOFLINE_WHOLE_SIXTEEN(sums, 0)
+        : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
+__device__ inline void warpgroup_int8(int (&sums)[32], std::uint64_t a, std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %34, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 {" ROOFLINE_SUMS_32
+        "}, %32, %33, more;\n"
+        "}"
+        : ROOFLINE_WHOLE_SIXTEEN(sums, 0), ROOFLINE_WHOLE_SIXTEEN(sums, 16)
+        : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
+__device__ inline void warpgroup_int8(int (&sums)[64], std::uint64_t a, std::uint64_t b, bool more) {
+    asm volatile(
+        "{\n"
+        ".reg .pred more;\n"
+        "setp.ne.b32 more, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 {" ROOFLINE_SUMS_64
+        "}, %64, %65, more;\n"
+        "}"
+        : ROOFLINE_WHOLE_SIXTEEN(sums, 0), ROOFLINE_WHOLE_SIXTEEN(sums, 16), ROOFLINE_WHOLE_SIXTEEN(sums, 32),
+          ROOFLINE_WHOLE_SIXTEEN(sums, 48)
+        : "l"(a), "l"(b), "r"(static_cast<int>(more)));
+}
+
+#undef ROOFLINE_WHOLE_SIXTEEN
+#undef ROOFLINE_WHOLE_FOUR
 #undef ROOFLINE_SIXTEEN
 #undef ROOFLINE_FOUR
 #undef ROOFLINE_SUMS_64
@@ -244,6 +287,11 @@ template <int Sums>
 __device__ void sums_settled(float (&sums)[Sums]) {
 #pragma unroll
     for (int i = 0; i < Sums; ++i) asm volatile("" : "+f"(sums[i])::"memory");
+}
+template <int Sums>
+__device__ void sums_settled(int (&sums)[Sums]) {
+#pragma unroll
+    for (int i = 0; i < Sums; ++i) asm volatile("" : "+r"(sums[i])::"memory");
 }
 
 /// How many registers a thread of this warp group has from now on.
@@ -260,6 +308,11 @@ __device__ void more_registers() {
 __device__ inline void copy_piece(std::uint32_t to, const void* from, bool there) {
     asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0)
                  : "memory");
+}
+
+/// The same of a float.
+__device__ inline void copy_four(std::uint32_t to, const float* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
 }
 
 /// The thread arrives when all pieces that it asked for have come.
