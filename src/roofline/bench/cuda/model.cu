@@ -167,8 +167,13 @@ void Model::make_rooms() {
     }
     tickets_ = Memory(ticket_bytes());
     must(cudaMemsetAsync(tickets_.at(), 0, tickets_.bytes(), clock_->stream()), "tickets");
-    if (step_.prefill) return;
     const LayerWeights none;
+    for (const Kind& kind : kinds_) {
+        if (kind.shape.state.heads == 0) continue;
+        const std::size_t needed = chunk_bytes(state_rows(kind, none));
+        if (needed > chunks_.bytes()) chunks_ = Memory(needed);
+    }
+    if (step_.prefill) return;
     for (const Kind& kind : kinds_) {
         if (kind.shape.attention.query_heads == 0) continue;
         const std::size_t needed = part_bytes(attention(kind, none));

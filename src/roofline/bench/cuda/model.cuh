@@ -21,6 +21,7 @@
 #include "roofline/bench/cuda/experts.cuh"
 #include "roofline/bench/cuda/layer_weights.cuh"
 #include "roofline/bench/cuda/memory.cuh"
+#include "roofline/bench/cuda/states.cuh"
 #include "roofline/bench/cuda/timing.cuh"
 #include "roofline/bench/cuda/ways.cuh"
 
@@ -140,6 +141,7 @@ class Model {
     void attend(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const;
     void attend_to_heads(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const;
     void attend_to_entries(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const;
+    StateRows state_rows(const Kind& kind, const LayerWeights& own) const;
     void mix_by_states(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const;
     void run_attention(const Kind& kind, const LayerWeights& own, const Launch& launch) const;
     void feed_forward(const Kind& kind, const LayerWeights& own, int index, const Fed& x, const Launch& launch) const;
@@ -167,7 +169,8 @@ class Model {
     std::map<int, Memory> angles_;  // by the numbers of a head that are turned
     // Activations. What is in one is used up before another layer's is put there.
     Memory stream_, normed_, normed_beside_, attended_, fed_, shared_, gates_;
-    Memory heads_, convolved_, low_, queries_, wide_queries_, mixed_, latent_results_, expanded_, keys_, values_;
+    Memory heads_, convolved_, chunks_;
+    Memory low_, queries_, wide_queries_, mixed_, latent_results_, expanded_, keys_, values_;
     Memory wide_, activated_, last_, logits_, found_, scratch_, parts_, tickets_;
     std::vector<std::string> chosen_;
 };

@@ -214,11 +214,9 @@ void Model::attend_to_heads(const Kind& kind, const LayerWeights& own, const Fed
     }
 }
 
-void Model::mix_by_states(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const {
+StateRows Model::state_rows(const Kind& kind, const LayerWeights& own) const {
     const StateMixerShape& shape = kind.shape.state;
     const StateWeights& weights = own.state;
-    multiply(kind, qkv, own.qkv, x, heads_, launch);
-    add_bias_of(own.qkv, heads_, launch);
     const int values = size_of(shape.values());
     StateRows rows;
     rows.rows = heads_.at();
@@ -229,6 +227,7 @@ void Model::mix_by_states(const Kind& kind, const LayerWeights& own, const Fed& 
     rows.convolution = {weights.taps.at(),   weights.bias.at(),         weights.past.at(),
                         size_of(shape.taps), size_of(shape.channels()), step_.context - step_.tokens};
     rows.convolved = convolved_.at();
+    rows.chunks = chunks_.at();
     rows.rates = weights.rates.at<float>();
     rows.skips = weights.skips.at<float>();
     rows.gains = weights.gains.at();
@@ -242,8 +241,17 @@ void Model::mix_by_states(const Kind& kind, const LayerWeights& own, const Fed& 
     rows.value_dim = size_of(shape.value_dim);
     rows.delta = shape.delta;
     rows.fresh = step_.prefill;
-    run_states(rows, launch);
-    if (!shape.delta) kernels::norm(mixed_.at(), mixed_.at(), weights.gains.at(), rows_, values, launch);
+    return rows;
+}
+
+void Model::mix_by_states(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const {
+    multiply(kind, qkv, own.qkv, x, heads_, launch);
+    add_bias_of(own.qkv, heads_, launch);
+    run_states(state_rows(kind, own), launch);
+    const StateMixerShape& shape = kind.shape.state;
+    if (!shape.delta) {
+        kernels::norm(mixed_.at(), mixed_.at(), own.state.gains.at(), rows_, size_of(shape.values()), launch);
+    }
 }
 
 void Model::attend_to_entries(const Kind& kind, const LayerWeights& own, const Fed& x, const Launch& launch) const {

@@ -4,7 +4,10 @@
 #include "roofline/bench/cuda/cluster.cuh"
 #include "roofline/bench/cuda/eights.cuh"
 #include "roofline/bench/cuda/launch.cuh"
+#include "roofline/bench/cuda/state_channels.cuh"
+#include "roofline/bench/cuda/state_numbers.cuh"
 #include "roofline/bench/cuda/states.cuh"
+#include "roofline/bench/cuda/states_chunks.cuh"
 
 namespace roofline::cuda::kernels {
 
@@ -14,11 +17,6 @@ constexpr int threads = 256;
 constexpr int most_threads = 320;  // of a block that takes values of a head
 constexpr int prompt_chunk = 8;    // tokens of a prompt that are put into shared memory at a time
 constexpr float epsilon = 1e-5f;
-constexpr float length_epsilon = 1e-6f;  // of keys and queries that are brought to length 1
-
-__device__ float silu(float x) {
-    return x / (1.0f + __expf(-x));
-}
 
 __device__ float number(const void* from, std::size_t index) {
     return __bfloat162float(static_cast<const __nv_bfloat16*>(from)[index]);
@@ -29,57 +27,6 @@ __device__ float sum_of(float value, int lanes) {
     for (int i = lanes / 2; i > 0; i /= 2) value += __shfl_xor_sync(~0u, value, i);
     return value;
 }
-
-/// Eight channels of a sequence: weights and past, which no kernel before writes, then token by token.
-class Channels {
-  public:
-    /// `channel`: the first of the eight.
-    __device__ void begin(const Convolution& by, std::size_t sequence, int channel) {
-        taps_ = by.taps;
-        row_ = by.channels / 8;
-        past_ = static_cast<uint4*>(by.past) + sequence * taps_ * row_ + channel / 8;
-        bias_ = static_cast<const uint4*>(by.bias)[channel / 8];
-#pragma unroll
-        for (int tap = 0; tap < most_taps; ++tap) {
-            // Weights and inputs are counted from the newest, so that fewer taps are zeros at the far end.
-            const int oldness = most_taps - 1 - tap;
-            weights_[tap] = oldness < by.taps
-                                ? static_cast<const uint4*>(by.weights)[(by.taps - 1 - oldness) * row_ + channel / 8]
-                                : uint4{};
-            const int position = by.position - oldness;
-            if (oldness > 0) inputs_[tap] = oldness < by.taps && position >= 0 ? *place(position) : uint4{};
-        }
-    }
-
-    __device__ Eight take(const uint4& newest) {
-        inputs_[most_taps - 1] = newest;
-        Eight sum = read(&bias_, 0);
-#pragma unroll
-        for (int tap = 0; tap < most_taps; ++tap) {
-            const Eight weight = read(&weights_[tap], 0);
-            const Eight input = read(&inputs_[tap], 0);
-#pragma unroll
-            for (int i = 0; i < 8; ++i) sum.v[i] += weight.v[i] * input.v[i];
-        }
-#pragma unroll
-        for (int i = 0; i < 8; ++i) sum.v[i] = silu(sum.v[i]);
-#pragma unroll
-        for (int tap = 0; tap + 1 < most_taps; ++tap) inputs_[tap] = inputs_[tap + 1];
-        return sum;
-    }
-
-    __device__ void keep(int position, const uint4& newest) { *place(position) = newest; }
-
-  private:
-    __device__ uint4* place(int position) { return past_ + position % taps_ * row_; }
-
-    uint4* past_ = nullptr;
-    int taps_ = 0;
-    int row_ = 0;
-    uint4 bias_{};
-    uint4 weights_[most_taps] = {};
-    uint4 inputs_[most_taps] = {};
-};
 
 /// A thread takes eight channels of a run of `strip` tokens; it begins with the tokens before the run.
 __global__ __launch_bounds__(threads) void convolve_kernel(void* to, const void* x, int x_row, const Convolution by,
@@ -104,48 +51,6 @@ __global__ __launch_bounds__(threads) void convolve_kernel(void* to, const void*
         write(to, (row + token) * pieces + piece, channels.take(newest));
         if (token > tokens - 1 - by.taps) channels.keep(by.position + token, newest);
     }
-}
-
-/// Where a block of `values` values of a head finds its channels, eight at a time: queries, keys, its values.
-template <bool Delta, int Keys>
-__device__ int channel_of(const StateRows& rows, int head, int first_value, int within) {
-    const int group_keys = rows.groups * Keys;
-    const int of_keys = head / (rows.heads / rows.groups) * Keys + within % Keys;
-    if (within >= 2 * Keys) {
-        const int of_values = head * rows.value_dim + first_value + within - 2 * Keys;
-        return Delta ? 2 * group_keys + of_values : of_values;
-    }
-    if constexpr (Delta) return within < Keys ? of_keys : group_keys + of_keys;
-    return rows.heads * rows.value_dim + (within < Keys ? group_keys : 0) + of_keys;
-}
-
-/// What a token says of a head: how much of its state stays, and how much of what the token brings goes in.
-struct OfHead {
-    float decay;
-    float step;
-    float share;
-};
-
-/// The numbers that say so, in bf16; in registers of their own, so that nothing waits for them before they are used.
-struct RawOfHead {
-    std::uint32_t step;
-    std::uint32_t share;
-};
-
-template <bool Delta>
-__device__ RawOfHead raw_of_head(const StateRows& rows, std::size_t row, int head) {
-    const auto* at = static_cast<const std::uint16_t*>(rows.rows) + row * rows.width + rows.heads_at + head;
-    return {*at, Delta ? at[rows.heads] : std::uint16_t{0}};
-}
-
-template <bool Delta>
-__device__ OfHead of_head(const RawOfHead& raw, float rate) {
-    const float step = __uint_as_float(raw.step << 16);
-    OfHead numbers{};
-    numbers.step = step > 20.0f ? step : log1pf(__expf(step));
-    numbers.decay = __expf(-numbers.step * rate);
-    if constexpr (Delta) numbers.share = 1.0f / (1.0f + __expf(-__uint_as_float(raw.share << 16)));
-    return numbers;
 }
 
 /// Brings queries and keys to length 1: of a warp sixteen lanes have eight numbers of a query, the others of a key.
@@ -405,6 +310,10 @@ bool goes_at_once(const StateRows& rows, int pieces) {
            rows.sequences * rows.heads * pieces <= 4 * multiprocessors();
 }
 
+bool goes_in_chunks(const StateRows& rows) {
+    return rows.chunks != nullptr && chunk_bytes(rows) > 0;
+}
+
 /// Whether the norm of a delta net could be made too.
 template <bool Delta, int Lanes>
 bool start_states(const StateRows& rows, int values, Launch launch) {
@@ -424,7 +333,10 @@ bool start_states(const StateRows& rows, int values, Launch launch) {
         channels = static_cast<const __nv_bfloat16*>(rows.convolved);
         channel_row = rows.convolution.channels;
     }
-    if (rows.tokens == 1) {
+    if (goes_in_chunks(rows)) {
+        prepare_chunks(rows, {channels, channel_row}, launch);
+        go_through_chunks(rows, {channels, channel_row}, launch);
+    } else if (rows.tokens == 1) {
         start(&states_kernel<Delta, Lanes, 1>, blocks, values * Lanes, 0, launch.overlap, launch.stream, rows, channels,
               channel_row, pieces);
     } else {
@@ -455,7 +367,7 @@ void run_states(const StateRows& rows, Launch launch) {
                       std::to_string(rows.key_dim) + " and " + std::to_string(rows.value_dim)};
     }
     if (rows.convolution.weights != nullptr) refuse_other_sizes(rows.convolution);
-    if (rows.tokens > 1 && values * lanes < 32 * prompt_chunk) {
+    if (rows.tokens > 1 && !goes_in_chunks(rows) && values * lanes < 32 * prompt_chunk) {
         throw Failure{"prompts need states of at least " + std::to_string(32 * prompt_chunk / lanes) + " values, not " +
                       std::to_string(rows.value_dim)};
     }

@@ -38,6 +38,7 @@ struct StateRows {
     int heads_at = 0;
     Convolution convolution;
     void* convolved = nullptr;     // bf16 [row][channels], to work with where there is a convolution
+    void* chunks = nullptr;        // `chunk_bytes`, to work with; null: a prompt goes token by token
     const float* rates = nullptr;  // [head]
     const float* skips = nullptr;  // [head], of Mamba-2
     const void* gains = nullptr;   // bf16 [value_dim] of a delta net's norm, where there are gates
@@ -53,5 +54,11 @@ struct StateRows {
     bool fresh = false;  // states begin as zeros, and are not read
 };
 void run_states(const StateRows& rows, Launch launch);
+
+/// Fewer tokens of a sequence go one by one.
+constexpr int least_for_chunks = 32;
+
+/// What `chunks` has to hold for rows of these sizes; 0: they do not go in chunks (states_chunks.cuh).
+std::size_t chunk_bytes(const StateRows& rows);
 
 }  // namespace roofline::cuda::kernels

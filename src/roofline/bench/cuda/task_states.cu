@@ -134,6 +134,8 @@ Outcome run(const Clock& clock, const StatesTask& task, const std::string& backe
     each.value_dim = size_of(shape.value_dim);
     each.delta = shape.delta;
     each.fresh = task.tokens > 1;
+    const Memory chunks(chunk_bytes(each));
+    each.chunks = chunks.at();
     const auto place = [&](int buffer) { return states.at<float>() + static_cast<std::size_t>(buffer) * numbers; };
     const Run update = [&](int buffer) {
         StateRows own = each;
@@ -146,7 +148,8 @@ Outcome run(const Clock& clock, const StatesTask& task, const std::string& backe
     outcome.bytes =
         (each.fresh ? 4.0 : 8.0) * static_cast<double>(numbers) + 2.0 * static_cast<double>(rows * (width + values));
     outcome.tolerance = 6e-3;
-    outcome.variant = "a block for some values of a head";
+    outcome.variant = chunks.bytes() > 0 ? "chunks of tokens, a block for some values of a head"
+                                         : "a block for some values of a head";
     // Looked at: what comes out, and the states, of some sequences.
     const auto checked = sample(task.sequences, 3);
     std::vector<Values> before;
