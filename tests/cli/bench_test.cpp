@@ -7,6 +7,7 @@
 
 #include "cli/run.hpp"
 #include "cli/schema.hpp"
+#include "roofline/cli/bench_text.hpp"
 
 namespace roofline::cli::testing {
 namespace {
@@ -232,6 +233,25 @@ TEST(Bench, WeightsOfFourBitsAreHeldAgainstTheArithmeticOfBytes) {
         const std::string line = answer.out.substr(at, answer.out.find('\n', at) - at);
         EXPECT_NE(line.find(" GOP/s"), std::string::npos) << "x is rounded to int8 beside it: " << line;
     }
+}
+
+TEST(BenchText, WhatWasNotRunSaysInWhichTypesWhereNotInAll) {
+    bench::Run run;
+    for (const char* type : {"bf16", "fp8", "int8"}) {
+        bench::StageRun& stage = run.stages.emplace_back();
+        stage.dtype = type;
+        stage.stage.records.resize(1);
+        stage.stage.records[0].name = "indexer";
+        stage.planned = {{std::nullopt, "no kernel for it"}};
+        stage.outcomes.resize(1);
+        if (stage.dtype != "bf16") stage.no_step = "no product of mixed types";
+    }
+    const std::string text = bench_text(run, false);
+    EXPECT_NE(text.find("- not run: indexer (no kernel for it)"), std::string::npos) << text;
+    EXPECT_NE(text.find("- not run: whole step in fp8 and int8 (no product of mixed types)"), std::string::npos)
+        << text;
+    run.stages.resize(1);
+    EXPECT_EQ(bench_text(run, false).find("bf16"), std::string::npos) << "there is but one type";
 }
 
 TEST(Bench, WeightsThatNoKernelReadsAreNotRunInOthers) {

@@ -131,36 +131,56 @@ render::Table operators_table(const bench::Run& run, const StageRun& stage) {
     return table;
 }
 
-std::string heading(const std::string& text, bool markdown) {
-    return markdown ? "\n## " + text + "\n\n" : "\n" + text + "\n";
-}
-
-}  // namespace
-
-std::string bench_text(const bench::Run& run, bool markdown) {
-    std::string text = markdown ? "# " + run.account.title + "\n\n" : run.account.title + "\n";
-    for (std::size_t i = 0; i < run.backends.size(); ++i)
-        text += fmt::format("{}{:10} {}\n", markdown ? "- " : "  ", run.backends[i], run.descriptions[i]);
-    if (run.threads > 0) text += fmt::format("{}{:10} {}\n", markdown ? "- " : "  ", "threads", run.threads);
-    const bool any_step = std::any_of(run.stages.begin(), run.stages.end(),
-                                      [](const StageRun& stage) { return bench::winner(stage.steps) != nullptr; });
-    if (any_step) text += heading("whole steps", markdown) + spelt(steps_table(run), markdown);
-    for (const StageRun& stage : run.stages) {
-        const render::Table table = operators_table(run, stage);
-        if (table.rows.empty()) continue;
-        text += heading("operators of a " + stage_title(stage), markdown) + spelt(table, markdown);
+/// Each reason once, with those it holds for, and in which of several number types where not in all of them.
+class Reasons {
+  public:
+    explicit Reasons(const bench::Run& run) {
+        for (const StageRun& stage : run.stages) add_to(types_, stage.dtype);
     }
-    // Each reason once, with those it holds for.
-    std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
-    const auto note = [&](const std::string& reason, const std::string& whom) {
-        auto known =
-            std::find_if(reasons.begin(), reasons.end(), [&](const auto& entry) { return entry.first == reason; });
-        if (known == reasons.end()) known = reasons.insert(reasons.end(), {reason, {}});
-        if (std::find(known->second.begin(), known->second.end(), whom) == known->second.end())
-            known->second.push_back(whom);
-    };
+
+    void add(const std::string& reason, const std::string& whom, const std::string& type) {
+        auto& names = entry(reasons_, reason);
+        add_to(entry(names, whom), type);
+    }
+
+    std::vector<std::string> lines() const {
+        std::vector<std::string> lines;
+        for (const auto& [reason, names] : reasons_) {
+            std::vector<std::string> whom;
+            for (const auto& [name, types] : names) {
+                const bool all = types.size() == types_.size();
+                whom.push_back(all ? name : fmt::format("{} in {}", name, fmt::join(types, " and ")));
+            }
+            lines.push_back(fmt::format("not run: {} ({})", fmt::join(whom, ", "), reason));
+        }
+        return lines;
+    }
+
+  private:
+    using Types = std::vector<std::string>;
+    template <class Value>
+    using Named = std::vector<std::pair<std::string, Value>>;  // in the order they came
+
+    static void add_to(Types& types, const std::string& type) {
+        if (std::ranges::find(types, type) == types.end()) types.push_back(type);
+    }
+    template <class Value>
+    static Value& entry(Named<Value>& all, const std::string& name) {
+        const auto known = std::ranges::find(all, name, &std::pair<std::string, Value>::first);
+        return known != all.end() ? known->second : all.emplace_back(name, Value{}).second;
+    }
+
+    Types types_;
+    Named<Named<Types>> reasons_;
+};
+
+std::vector<std::string> what_was_not_run(const bench::Run& run) {
+    Reasons reasons(run);
     for (const StageRun& stage : run.stages) {
         if (stage.outcomes.empty()) continue;
+        const auto note = [&](const std::string& reason, const std::string& whom) {
+            reasons.add(reason, whom, stage.dtype);
+        };
         for (std::size_t i = 0; i < stage.planned.size(); ++i) {
             const std::string& name = stage.stage.records[i].name;
             if (!stage.planned[i].task) {
@@ -181,9 +201,30 @@ std::string bench_text(const bench::Run& run, bool markdown) {
             if (!step.problem.empty()) note(step.backend + ": " + step.problem, "whole step");
         }
     }
+    return reasons.lines();
+}
+
+std::string heading(const std::string& text, bool markdown) {
+    return markdown ? "\n## " + text + "\n\n" : "\n" + text + "\n";
+}
+
+}  // namespace
+
+std::string bench_text(const bench::Run& run, bool markdown) {
+    std::string text = markdown ? "# " + run.account.title + "\n\n" : run.account.title + "\n";
+    for (std::size_t i = 0; i < run.backends.size(); ++i)
+        text += fmt::format("{}{:10} {}\n", markdown ? "- " : "  ", run.backends[i], run.descriptions[i]);
+    if (run.threads > 0) text += fmt::format("{}{:10} {}\n", markdown ? "- " : "  ", "threads", run.threads);
+    const bool any_step = std::any_of(run.stages.begin(), run.stages.end(),
+                                      [](const StageRun& stage) { return bench::winner(stage.steps) != nullptr; });
+    if (any_step) text += heading("whole steps", markdown) + spelt(steps_table(run), markdown);
+    for (const StageRun& stage : run.stages) {
+        const render::Table table = operators_table(run, stage);
+        if (table.rows.empty()) continue;
+        text += heading("operators of a " + stage_title(stage), markdown) + spelt(table, markdown);
+    }
     std::vector<std::string> notes = run.account.notes;
-    for (const auto& [reason, whom] : reasons)
-        notes.push_back(fmt::format("not run: {} ({})", fmt::join(whom, ", "), reason));
+    for (std::string& line : what_was_not_run(run)) notes.push_back(std::move(line));
     if (!notes.empty()) {
         text += heading("notes", markdown);
         for (const std::string& line : notes) text += (markdown ? "- " : "  - ") + line + "\n";
