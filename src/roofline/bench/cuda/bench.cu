@@ -12,6 +12,14 @@ namespace {
 
 using nlohmann::json;
 
+/// Few rows wait for weights, whatever they are: what is made for them beside others than plain fp8 takes bf16. On GPUs
+/// other than Hopper there may be nothing else.
+bool takes_narrow_activations(Format weights, int m, int experts) {
+    const bool few = m < least_narrow_activations * experts && (weights != Format::fp8 || experts > 1);
+    if (few || !meets_narrow_activations(weights)) return false;
+    return experts > 1 ? !routed_variants(weights, true).empty() : !product_variants(weights, true).empty();
+}
+
 Outcome run_task(const Clock& clock, const json& task, const std::string& backend, const Effort& effort) {
     const std::string kind = text(task, "kind", "");
     if (kind == "gemm") {
@@ -26,9 +34,7 @@ Outcome run_task(const Clock& clock, const json& task, const std::string& backen
         if (activations != "bf16" && activations != "fp8" && !cut && !widened) {
             throw Failure{"activations are bf16 or fp8 in the CUDA kernels, not " + activations};
         }
-        // Few rows wait for weights, whatever they are: what is made for them beside others than plain fp8 takes bf16.
-        const bool few = m < least_narrow_activations * experts && (weights != Format::fp8 || experts > 1);
-        const bool narrow = (activations == "fp8" || cut) && meets_narrow_activations(weights) && !few;
+        const bool narrow = (activations == "fp8" || cut) && takes_narrow_activations(weights, m, experts);
         return run(
             clock,
             ProductTask{m, whole(task, "n"), whole(task, "k"), weights, narrow, experts, task.value("settled", false)},

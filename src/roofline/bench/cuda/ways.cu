@@ -137,6 +137,7 @@ std::vector<ProductWay> narrowing_ways(const std::string& backend, Format weight
     } else if (weights != Format::int8) {
         ways = library_ways(weights, true, true, m, n, k);
     }
+    if (ways.empty()) return {};
     const auto room = std::make_shared<const NarrowRoom>(weights, m, k);
     for (ProductWay& way : ways) {
         way.name += ", narrow activations";
