@@ -57,7 +57,7 @@ NarrowRoom::NarrowRoom(Format weights, int rows, int width)
       width_(width),
       blocks_(weights == Format::fp8_block),
       whole_(weights == Format::int8),
-      stride_((rows + 3) / 4 * 4),
+      stride_(x_scale_stride(rows)),
       values_(product_of({rows, width})),
       scales_(product_of({blocks_ ? (width + 127) / 128 : 1, stride_, 4})) {}
 

@@ -26,7 +26,7 @@ class NarrowRoom {
     int width_;
     bool blocks_;
     bool whole_;
-    int stride_;  // a multiple of four
+    int stride_;
     Memory values_;
     Memory scales_;
 };

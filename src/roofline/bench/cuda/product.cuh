@@ -30,6 +30,11 @@ struct Product {
     int x_scale_stride = 0;
 };
 
+/// From the scales of 128 values of all rows of activations to those of the next, as libraries want them too.
+constexpr int x_scale_stride(int rows) {
+    return (rows + 3) / 4 * 4;
+}
+
 /// A product of a mixture's experts, whose weights [experts, n, k] and scales lie one after another: each panel of rows
 /// with the weights of its expert. m: places, the rows of y. FLOPs: 2 m n k. Bytes: the weights of the experts that
 /// have a row, and the rest as above.

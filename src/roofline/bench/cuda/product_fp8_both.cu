@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "roofline/bench/cuda/product_both.cuh"
 #include "roofline/bench/cuda/product_bulk.cuh"
 #include "roofline/bench/cuda/product_kernel.cuh"
-#include "roofline/bench/cuda/product_panels.cuh"
 
 namespace roofline::cuda::kernels {
 

@@ -1,5 +1,5 @@
 // Products with int8 weights and int8 activations: the variants that are tried.
-#include "roofline/bench/cuda/product_panels.cuh"
+#include "roofline/bench/cuda/product_both.cuh"
 
 namespace roofline::cuda::kernels {
 

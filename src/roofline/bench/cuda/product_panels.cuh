@@ -592,32 +592,4 @@ Variant<Work> panel_variant(const char* name) {
             .narrow_activations = Weights::x_bytes == 1};
 }
 
-/// Those of weights and activations in the same eight bits.
-template <class Weights>
-std::vector<ProductVariant> both_panels() {
-    return {
-        panel_variant<Weights, 4, 32, 1>("panels, 256 x 32"),
-        panel_variant<Weights, 4, 32, 1, 2>("panels, 256 x 32, 2 blocks a tile"),
-        panel_variant<Weights, 4, 32, 1, 4>("panels, 256 x 32, 4 blocks a tile"),
-        panel_variant<Weights, 4, 32, 1, 7>("panels, 256 x 32, 7 blocks a tile"),
-        panel_variant<Weights, 4, 64, 1>("panels, 256 x 64"),
-        panel_variant<Weights, 4, 64, 1, 2>("panels, 256 x 64, 2 blocks a tile"),
-        panel_variant<Weights, 4, 64, 1, 4>("panels, 256 x 64, 4 blocks a tile"),
-        panel_variant<Weights, 4, 64, 1, 7>("panels, 256 x 64, 7 blocks a tile"),
-        panel_variant<Weights, 2, 128, 1>("panels, 128 x 128"),
-        panel_variant<Weights, 2, 128, 1, 2>("panels, 128 x 128, 2 blocks a tile"),
-        panel_variant<Weights, 2, 128, 1, 3>("panels, 128 x 128, 3 blocks a tile"),
-        panel_variant<Weights, 2, 256, 1>("panels, 128 x 256"),
-    };
-}
-template <class Weights>
-std::vector<RoutedVariant> routed_both_panels() {
-    return {
-        panel_variant<Weights, 4, 32, 1, 1, RoutedProduct>("panels, 256 x 32"),
-        panel_variant<Weights, 4, 64, 1, 1, RoutedProduct>("panels, 256 x 64"),
-        panel_variant<Weights, 2, 128, 1, 1, RoutedProduct>("panels, 128 x 128"),
-        panel_variant<Weights, 2, 256, 1, 1, RoutedProduct>("panels, 128 x 256"),
-    };
-}
-
 }  // namespace roofline::cuda::kernels

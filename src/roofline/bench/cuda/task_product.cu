@@ -79,9 +79,6 @@ Format format_of_x(const ProductTask& task) {
 bool has_x_scales(const ProductTask& task) {
     return task.narrow_activations && task.weights == Format::fp8_block;
 }
-int x_scale_stride(const ProductTask& task) {
-    return (task.m + 3) / 4 * 4;
-}
 
 Operands make(const ProductTask& task, bool unit_scales, int buffers, cudaStream_t stream) {
     Operands made;
@@ -92,10 +89,10 @@ Operands make(const ProductTask& task, bool unit_scales, int buffers, cudaStream
     fill_random(made.x.at(), product_of({task.m, task.k}), format_of_x(task), 1.0f, 4, stream);
     made.first = {nullptr, nullptr, made.x.at(), made.y.at(), task.m, task.n, task.k};
     if (has_x_scales(task)) {
-        made.x_scales = Memory(product_of({(task.k + 127) / 128, x_scale_stride(task), 4}));
+        made.x_scales = Memory(product_of({(task.k + 127) / 128, x_scale_stride(task.m), 4}));
         fill_random(made.x_scales.at<float>(), made.x_scales.bytes() / sizeof(float), 0.5f, 1.5f, 5, stream);
         made.first.x_scales = made.x_scales.at<float>();
-        made.first.x_scale_stride = x_scale_stride(task);
+        made.first.x_scale_stride = x_scale_stride(task.m);
     }
     made.weights.put_into(made.first);
     return made;
@@ -143,7 +140,7 @@ double error_of(const ProductTask& task, const Operands& operands, int buffer, c
         std::vector<double> x(k);
         for (std::size_t i = 0; i < k; ++i) x[i] = decode(raw.data(), i, x_format);
         if (has_x_scales(task)) {
-            const auto stride = static_cast<std::size_t>(x_scale_stride(task));
+            const auto stride = static_cast<std::size_t>(x_scale_stride(task.m));
             for (std::size_t i = 0; i < k; ++i) {
                 x[i] *= static_cast<double>(x_scales[i / 128 * stride + static_cast<std::size_t>(activation)]);
             }

@@ -18,8 +18,8 @@ struct ProductTask {
     int n = 0;
     int k = 0;
     Format weights = Format::bf16;
-    bool narrow_activations = false;
-    int experts = 1;  // more: each has weights of its own and a share of the rows
+    bool narrow_activations = false;  // in the weights' eight bits; else bf16
+    int experts = 1;                  // more: each has weights of its own and a share of the rows
     bool settled =
         false;  // which experts have rows was known before the call before began, as it is to a second product
 };
