@@ -150,6 +150,28 @@ TEST(CpuDevice, AQuietMachineIsNotBusyAndABusyOneSaysWhy) {
     EXPECT_EQ(disturbances({0.0, 0.0}, loose).size(), 1U);
 }
 
+TEST(CpuDevice, WhatUsesTheSameCoresIsSeenByWhatItSlowsDown) {
+    std::vector<Found> figures = {found("clock", 2.5e9, Unit::hertz), found("memory.read", 30e9),
+                                  found("matrix.bf16", 2e12, Unit::flops_per_second)};
+    for (Found& figure : figures) figure.windows = 40;
+    // Fewer cores may run at a higher clock, and one may have all the bandwidth there is.
+    figures[0].one_thread = 3e9;
+    figures[1].one_thread = 31e9;
+    figures[2].one_thread = 2.05e12;  // noise
+    EXPECT_TRUE(disturbances({}, figures).empty());
+    figures[2].one_thread = 2.2e12;
+    ASSERT_EQ(disturbances({}, figures).size(), 1U);
+    EXPECT_EQ(disturbances({}, figures)[0], "one thread alone was faster than all together at matrix.bf16");
+    figures[2].one_thread = 1e12;
+    figures[1].slow_windows = 40;  // memory varies anyway
+    figures[2].slow_windows = 10;
+    EXPECT_TRUE(disturbances({}, figures).empty());
+    figures[2].slow_windows = 11;
+    ASSERT_EQ(disturbances({}, figures).size(), 1U);
+    EXPECT_TRUE(disturbances({}, figures)[0].starts_with("11 of 40 windows of arithmetic"))
+        << disturbances({}, figures)[0];
+}
+
 // ---- a whole measurement, on little memory and in no time: what comes out must be whole, not fast ----
 
 CpuOptions in_small() {

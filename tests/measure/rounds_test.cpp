@@ -68,6 +68,34 @@ TEST(Rounds, ASettledTrialLeavesAndTheRestGoOn) {
     EXPECT_EQ(outcomes[0].rates.size(), 13U);  // three to agree, ten that gain nothing
 }
 
+TEST(Rounds, AllThreadsThatOneOutdoesAreLookedAtAgain) {
+    // Something else has the cores of all threads in the first half second; the one thread's is free.
+    const auto rate = [](bool paired) {
+        FakeClock clock;
+        Trial shared = steady("shared", clock, 1e-6);
+        shared.run = [&clock](std::uint64_t units) {
+            const double taken = static_cast<double>(units) * (clock.now < 0.5 ? 2e-6 : 0.5e-6);
+            clock.now += taken;
+            return Window{taken, true};
+        };
+        if (paired) shared.alone = 1;
+        const std::vector<Trial> trials = {shared, steady("one thread", clock, 1e-6)};
+        Rounds rounds;
+        rounds.budget_s = 2.0;
+        return run_rounds(trials, rounds, clock)[0].result().rate;
+    };
+    EXPECT_NEAR(rate(false), 0.5e7, 1.0);
+    EXPECT_NEAR(rate(true), 2e7, 1.0);
+}
+
+TEST(Rounds, WindowsATenthSlowerThanTheBestAreSlow) {
+    Outcome outcome;
+    EXPECT_EQ(outcome.slow_windows(), 0U);
+    outcome.rates = {100.0, 91.0, 89.0, 40.0};
+    outcome.disturbed = {10.0};  // of these it is known why
+    EXPECT_EQ(outcome.slow_windows(), 2U);
+}
+
 TEST(Rounds, AUnitThatWakesLateIsStillSeenAwake) {
     // Half speed in the first tenth of a second, as wide vector units have it on a busy machine.
     const auto rate = [](double least_s) {

@@ -4,6 +4,9 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "roofline/measure/rounds.hpp"
 
 namespace roofline::measure {
 namespace {
@@ -211,6 +214,26 @@ std::vector<std::string> disturbances(const Disturbance& seen, std::span<const F
     }
     if (all > 0 && 4 * loose > all)
         reasons.push_back(fmt::format("{} of {} figures had no three windows within 2%", loose, all));
+    // What uses the other half of a core is seen by nobody in a virtual machine, but it cannot be hidden either.
+    std::vector<std::string_view> outdone_by_one;
+    int slow = 0;
+    int arithmetic = 0;
+    for (const Found& one : found) {
+        if (!one.problem.empty() || one.unit != Unit::flops_per_second) continue;
+        if (one.one_thread && outdone(one.value, *one.one_thread)) outdone_by_one.push_back(one.name);
+        slow += one.slow_windows;
+        arithmetic += one.windows;
+    }
+    if (!outdone_by_one.empty()) {
+        reasons.push_back(
+            fmt::format("one thread alone was faster than all together at {}", fmt::join(outdone_by_one, ", ")));
+    }
+    if (4 * slow > arithmetic) {
+        reasons.push_back(
+            fmt::format("{} of {} windows of arithmetic were a tenth slower than the best of their kind: "
+                        "something else uses the same cores",
+                        slow, arithmetic));
+    }
     return reasons;
 }
 

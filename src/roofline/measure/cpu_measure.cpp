@@ -65,6 +65,7 @@ class Measurement {
         }
         if (stopped()) return fail("stopped");
         make_plan(memory_wanted);
+        pair_with_one_thread();
         if (plan_.trials.empty())
             return std::unexpected(Problem{
                 fmt::format("{}: this machine has nothing to measure it with", fmt::join(options_.only, ", ")), true});
@@ -337,6 +338,19 @@ class Measurement {
         add_nodes(kernels);
     }
 
+    /// Where more threads do more: not of clocks, and one thread may have all of a memory's bandwidth.
+    void pair_with_one_thread() {
+        for (std::size_t i = 0; i < plan_.trials.size(); ++i) {
+            const Plan::Entry& all = plan_.entries[i];
+            const auto same = [&](const Plan::Entry& one) {
+                return one.alone && one.figure == all.figure && one.variant == all.variant;
+            };
+            const auto found = std::ranges::find_if(plan_.entries, same);
+            if (!all.alone && all.unit == Unit::flops_per_second && found != plan_.entries.end())
+                plan_.trials[i].alone = static_cast<std::size_t>(found - plan_.entries.begin());
+        }
+    }
+
     void collect(const std::vector<Outcome>& outcomes) {
         std::map<std::string, std::size_t> places;
         std::map<std::string, int> refused;
@@ -358,6 +372,7 @@ class Measurement {
             }
             const Estimate made = outcome.result();
             figure.windows += static_cast<int>(outcome.windows());
+            figure.slow_windows += static_cast<int>(outcome.slow_windows());
             windows_ += outcome.windows();
             disturbed_ += outcome.disturbed.size();
             if (entry.alone) {

@@ -24,6 +24,7 @@ struct Found {
     double value = 0.0;
     double spread = 0.0;   // (best - worst) / best of the windows that the value is the mean of
     int windows = 0;       // measured in all, over every variant
+    int slow_windows = 0;  // of these: a tenth slower than the best of their variant, and nothing was seen to be why
     bool settled = false;  // further windows had stopped raising the value
     std::optional<double> one_thread;
     std::optional<double> datasheet;  // in the same unit, where the device is known by name

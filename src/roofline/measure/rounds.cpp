@@ -19,6 +19,7 @@ std::uint64_t units_for(double window_s, std::uint64_t units, double seconds) {
 
 constexpr double shortest_s = 0.0005;
 constexpr int attempts = 4;
+constexpr double noise = 0.03;
 
 struct State {
     std::uint64_t units = 0;  // zero: not known yet how many fill a window
@@ -87,7 +88,23 @@ void one_window(const Trial& trial, State& state) {
     state.outcome.settled = settled(state.outcome.rates);
 }
 
+/// One of its threads alone does more than all of them do.
+bool outdone_by_one_thread(const Trial& trial, const Outcome& outcome, std::span<const State> states) {
+    if (!trial.alone) return false;
+    return outdone(outcome.result().rate, states[*trial.alone].outcome.result().rate);
+}
+
 }  // namespace
+
+bool outdone(double on_all, double on_one) {
+    return on_all < (1.0 - noise) * on_one;
+}
+
+std::size_t Outcome::slow_windows() const {
+    if (rates.empty()) return 0;
+    const double best = *std::max_element(rates.begin(), rates.end());
+    return static_cast<std::size_t>(std::ranges::count_if(rates, [&](double rate) { return rate < 0.9 * best; }));
+}
 
 Estimate Outcome::result() const {
     if (wrong) return {};
@@ -120,6 +137,8 @@ std::vector<Outcome> run_rounds(std::span<const Trial> trials, const Rounds& rou
             any = true;
             one_window(trials[i], state);
             if (clock.seconds() - start < rounds.least_s) state.outcome.settled = false;
+            if (state.outcome.settled && outdone_by_one_thread(trials[i], state.outcome, states))
+                state.outcome.settled = false;
         }
         if (!any) break;
     }
