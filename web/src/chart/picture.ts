@@ -8,6 +8,7 @@ export interface Roof {
     value: number; // FLOP/s, or B/s for a slope
     ceiling: number | undefined; // measured, where it is known
     main: boolean;
+    much: boolean; // much of the work runs under it
 }
 
 export interface Roofs {
@@ -49,12 +50,16 @@ export function roofs_of(report: Report): Roofs {
         }
     }
     const main = [...work].sort((a, b) => b[1] - a[1])[0]?.[0];
+    const all = [...work.values()].reduce((sum, flops) => sum + flops, 0);
     const flats: Roof[] = [];
-    for (const path of work.keys()) {
+    for (const [path, flops] of work) {
         const [engine = '', dtype = ''] = path.split('.');
         const value = rate_of(device, engine, dtype);
         if (value === undefined) continue;
-        flats.push({ path, label: `${engine} ${dtype}`, value, ceiling: device.ceilings?.[path]?.value, main: path === main });
+        flats.push({
+            path, label: `${engine} ${dtype}`, value, ceiling: device.ceilings?.[path]?.value,
+            main: path === main, much: path === main || flops > 0.02 * all,
+        });
     }
     flats.sort((a, b) => b.value - a.value || a.path.localeCompare(b.path));
     const slopes: Roof[] = [];
@@ -64,10 +69,36 @@ export function roofs_of(report: Report): Roofs {
         if (value === undefined || (level.id !== 'memory' && level.id !== 'cache')) continue;
         slopes.push({
             path, label: level.technology ?? level.id, value,
-            ceiling: level.bandwidth ? device.ceilings?.[path]?.value : undefined, main: level.id === 'memory',
+            ceiling: level.bandwidth ? device.ceilings?.[path]?.value : undefined,
+            main: level.id === 'memory', much: level.id === 'memory',
         });
     }
     return { slopes, flats };
+}
+
+/// FLOPs per byte up to which memory holds back whatever is drawn, and from which compute does. In between it depends on
+/// the engine and number type: each flat roof has a ridge of its own.
+export interface Ridges {
+    lowest: number;
+    highest: number;
+}
+
+/// Of the roofs that much work runs under, and of those under which one of these points would stand on the wrong side, if
+/// it takes a share of the time that anybody would look at.
+export function ridges_of(roofs: Roofs, points: Point[]): Ridges | undefined {
+    const memory = roofs.slopes.find((roof) => roof.main)?.value;
+    const much = roofs.flats.filter((roof) => roof.much);
+    if (!memory || much.length === 0) return undefined;
+    let lowest = Math.min(...much.map((roof) => roof.value)) / memory;
+    let highest = Math.max(...much.map((roof) => roof.value)) / memory;
+    for (const point of points) {
+        const roof = roofs.flats.find((one) => one.path === `${point.record.engine}.${point.record.dtype}`);
+        if (!roof || point.share < 0.02) continue;
+        const own = roof.value / memory;
+        if (own <= point.intensity && point.intensity < lowest) lowest = own;
+        if (own > point.intensity && point.intensity >= highest) highest = own;
+    }
+    return { lowest, highest };
 }
 
 export function points_of(report: Report, shown: Shown): Point[] {
