@@ -112,7 +112,8 @@ class Plain {
         Row qkv = multiply(CpuModel::Matrix::qkv, shape.qkv, x);
         const std::int64_t d = shape.head_dim;
         const std::int64_t keys = shape.query_heads * d;
-        const std::int64_t values = keys + shape.kv_heads * d;
+        const std::int64_t values = keys + (shape.keys_as_values ? 0 : shape.kv_heads * d);
+        const Row made = qkv;
         if (shape.norm == HeadNorm::whole_width) {
             put(qkv, 0, by_square(part(qkv, 0, keys)));
             put(qkv, keys, by_square(part(qkv, keys, values - keys)));
@@ -126,7 +127,7 @@ class Plain {
             const std::int64_t kv_head = head / (shape.query_heads / shape.kv_heads);
             heads.queries.push_back(prepared(head * d));
             heads.keys.push_back(prepared(keys + kv_head * d));
-            heads.values.push_back(part(qkv, values + kv_head * d, d));
+            heads.values.push_back(part(made, values + kv_head * d, d));
         }
         if (shape.gated) heads.gates = part(qkv, values + shape.kv_heads * d, keys);
         return heads;
@@ -167,13 +168,15 @@ class Plain {
         return y;
     }
     Row ffn(const FfnShape& shape, const Row& x) const {
+        const Row read = shape.norms_apart ? normed(x) : x;
+        const Row seen = shape.latent_down ? multiply(CpuModel::Matrix::latent_down, shape.latent_down, read) : read;
         const auto of_expert = [&](std::int64_t expert) {
-            const Row wide = multiply(CpuModel::Matrix::up, shape.up, x, expert);
+            const Row wide = multiply(CpuModel::Matrix::up, shape.up, seen, expert);
             return multiply(CpuModel::Matrix::down, shape.down, activated(wide, shape.gated), expert);
         };
         if (shape.experts == 0) return of_expert(0);
         // One after the other the experts with the highest scores, and the softmax over these.
-        Row scores = multiply(CpuModel::Matrix::router, shape.router, x);
+        Row scores = multiply(CpuModel::Matrix::router, shape.router, read);
         std::vector<std::pair<std::int64_t, double>> chosen;
         double total = 0.0;
         for (std::int64_t i = 0; i < shape.chosen; ++i) {
@@ -182,15 +185,17 @@ class Plain {
             total += chosen.back().second;
             *best = -1e300;
         }
-        Row sum(x.size());
+        Row sum(seen.size());
         for (const auto& [expert, weight] : chosen) add(sum, of_expert(expert), weight / total);
+        if (shape.latent_up) sum = multiply(CpuModel::Matrix::latent_up, shape.latent_up, sum);
+        if (shape.norms_apart) sum = normed(sum);
         if (!shape.shared_up) return sum;
         const Row wide = multiply(CpuModel::Matrix::shared_up, shape.shared_up, x);
         const Row shared = multiply(CpuModel::Matrix::shared_down, shape.shared_down, activated(wide, shape.gated));
         double open = 1.0;
         if (shape.shared_gate)
             open = 1.0 / (1.0 + std::exp(-multiply(CpuModel::Matrix::shared_gate, shape.shared_gate, x)[0]));
-        add(sum, shared, open);
+        add(sum, shape.norms_apart ? normed(shared) : shared, open);
         return sum;
     }
     static void add(Row& to, const Row& what, double times = 1.0) {

@@ -61,8 +61,11 @@ TEST(StackShape, HasEveryParameterOfTheModelsProducts) {
             double one = std::max<double>(1.0, static_cast<double>(ffn.experts)) * (cells(ffn.up) + cells(ffn.down));
             for (const ProductShape* product :
                  {&attention.qkv, &attention.q_down, &attention.q, &attention.kv_down, &attention.kv_up, &attention.out,
-                  &ffn.router, &ffn.shared_up, &ffn.shared_down, &ffn.shared_gate, &layer.state.in, &layer.state.out})
+                  &ffn.router, &ffn.shared_up, &ffn.shared_down, &ffn.shared_gate, &ffn.latent_down, &ffn.latent_up,
+                  &layer.state.in, &layer.state.out})
                 one += cells(*product);
+            // Scales of the router's rows, of its choice and of the layer.
+            if (ffn.norms_apart) one += static_cast<double>(stack->hidden + ffn.experts) + 1.0;
             products += static_cast<double>(layer.count) * one;
         }
         double counted = 0.0;
@@ -176,11 +179,42 @@ TEST(StackShape, OfLayersWithAStateMayBeOfOneBlock) {
     for (const LayerShape& kind : bamba->kinds) EXPECT_GT(kind.ffn.up.n, 0) << kind.name;
 }
 
+TEST(StackShape, HasExpertsOfNarrowerRows) {
+    // Nemotron 3 Super: 22 of 512 experts of 2,688 over 1,024 of the model's 4,096, a shared one of 5,376 beside them.
+    const auto stack = stack_shape(scenario("nemotron-3-super-120b-a12b"));
+    ASSERT_TRUE(stack) << stack.error().text;
+    const auto of_experts = std::ranges::find_if(stack->kinds, [](const auto& kind) { return kind.ffn.experts > 0; });
+    ASSERT_NE(of_experts, stack->kinds.end());
+    const FfnShape& ffn = of_experts->ffn;
+    EXPECT_FALSE(ffn.gated);
+    EXPECT_EQ(ffn.chosen, 22);
+    EXPECT_EQ(ffn.router.k, 4096);
+    EXPECT_EQ(ffn.latent_down.n, 1024);
+    EXPECT_EQ(ffn.up.k, 1024);
+    EXPECT_EQ(ffn.up.n, 2688);
+    EXPECT_EQ(ffn.latent_up.n, 4096);
+    EXPECT_EQ(ffn.shared_up.n, 5376);
+    EXPECT_EQ(ffn.shared_up.k, 4096);
+}
+
+TEST(StackShape, HasADenseFfnBesideExpertsWithNormsOfTheirOwn) {
+    // Gemma 4 26B A4B: 8 of 128 experts of 704 beside an FFN of 2,112; every sixth layer sees all, its keys are values.
+    const auto stack = stack_shape(scenario("gemma-4-26b-a4b"));
+    ASSERT_TRUE(stack) << stack.error().text;
+    ASSERT_EQ(stack->kinds.size(), 2U);
+    for (const LayerShape& kind : stack->kinds) {
+        EXPECT_TRUE(kind.ffn.norms_apart);
+        EXPECT_EQ(kind.ffn.up.n, 2 * 704);
+        EXPECT_EQ(kind.ffn.shared_up.n, 2 * 2112);
+        EXPECT_FALSE(kind.ffn.router.bias);
+        EXPECT_EQ(kind.attention.keys_as_values, kind.attention.window == 0);
+    }
+    EXPECT_FALSE(stack_shape(scenario("gemma-3-4b"))->kinds[0].ffn.norms_apart);
+}
+
 TEST(StackShape, OfWhatAStepDoesNotDoIsRefusedInOneLine) {
-    for (const auto& [model, why] :
-         {std::pair{"gemma-4-26b-a4b", "has more than a matrix and a bias in layers[sliding].ffn.router"},
-          {"mamba-2.8b", "has another kind of state"},
-          {"deepseek-v3.2", "has layers[dense].attention.index_key"}}) {
+    for (const auto& [model, why] : {std::pair{"mamba-2.8b", "has another kind of state"},
+                                     {"deepseek-v3.2", "has layers[dense].attention.index_key"}}) {
         const auto stack = stack_shape(scenario(model, "bf16"));
         ASSERT_FALSE(stack) << model;
         EXPECT_EQ(

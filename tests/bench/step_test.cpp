@@ -103,6 +103,41 @@ TEST(Step, ThePrefillOfAMixtureOfExpertsGivesTheLogitsOfPlainArithmetic) {
     EXPECT_LE(error_of(shape), 1e-3);
 }
 
+TEST(Step, ExpertsMayWorkOnNarrowerRows) {
+    // As in Nemotron 3 Super: without gates, the shared one beside them as wide as the model.
+    StackShape shape = toy(WeightFormat::fp32);
+    FfnShape& ffn = shape.kinds[0].ffn;
+    ffn = mixture();
+    ffn.gated = false;
+    ffn.latent_down = {.n = 32, .k = 128, .type = WeightFormat::fp32};
+    ffn.latent_up = {.n = 128, .k = 32, .type = WeightFormat::fp32};
+    ffn.up = {.n = 64, .k = 32, .type = WeightFormat::fp32};
+    ffn.down = {.n = 32, .k = 64, .type = WeightFormat::fp32};
+    EXPECT_LE(error_of(shape), 1e-3);
+    ffn.shared_up = {.n = 96, .k = 128, .type = WeightFormat::fp32};
+    ffn.shared_down = {.n = 128, .k = 96, .type = WeightFormat::fp32};
+    EXPECT_LE(error_of(shape), 1e-3);
+}
+
+TEST(Step, ADenseFfnMayStandBesideExpertsWithNormsOfTheirOwn) {
+    // As in Gemma 4, where keys are values too.
+    StackShape shape = toy(WeightFormat::fp32);
+    LayerShape& layer = shape.kinds[0];
+    layer.norm_after_attention = layer.norm_after_ffn = true;
+    layer.attention.norm = HeadNorm::each_head;
+    layer.attention.keys_as_values = true;
+    layer.attention.qkv.n = (4 + 2) * 32;
+    EXPECT_LE(error_of(shape), 1e-3);
+    layer.ffn = mixture();
+    layer.ffn.norms_apart = true;
+    layer.ffn.shared_up = {.n = 192, .k = 128, .type = WeightFormat::fp32};
+    layer.ffn.shared_down = {.n = 128, .k = 96, .type = WeightFormat::fp32};
+    EXPECT_LE(error_of(shape), 1e-3);
+    layer.attention.gated = true;
+    layer.attention.qkv.n += 4 * 32;
+    EXPECT_LE(error_of(shape), 1e-3);
+}
+
 TEST(Step, LatentEntriesGiveTheLogitsOfPlainArithmeticAbsorbedAndExpanded) {
     for (const auto& [type, allowed] : {std::pair{WeightFormat::fp32, 1e-3}, {WeightFormat::bf16, 3e-2}}) {
         for (const bool expanded : {false, true}) {

@@ -54,8 +54,9 @@ class Names {
     std::multimap<std::string, const Operator*, std::less<>> left_;
 };
 
-/// A product that may be missing. Of routed experts the shape is that of one.
-Fit<ProductShape> read_product(const Operator* op) {
+/// A product that may be missing. Of routed experts the shape is that of one; `scales` are numbers that lie beside it
+/// and belong to what is around it.
+Fit<ProductShape> read_product(const Operator* op, double scales = 0.0) {
     ProductShape shape;
     if (op == nullptr) return shape;
     const auto type = weight_format(*op);
@@ -63,7 +64,7 @@ Fit<ProductShape> read_product(const Operator* op) {
     const double each = op->extent.experts_total > 0.0 ? op->extent.experts_total : 1.0;
     const double cells = op->extent.inner * op->extent.cols;
     // A head that shares the table has no parameters of its own.
-    const double beside = op->parameters / each - (op->parameters < cells ? 0.0 : cells);
+    const double beside = op->parameters / each - (op->parameters < cells ? 0.0 : cells) - scales;
     if (op->extent.copies != 1.0 || (beside != 0.0 && beside != op->extent.cols))
         return unfit(fmt::format("has more than a matrix and a bias in {}", op->name));
     shape.n = whole(op->extent.cols);
@@ -105,8 +106,8 @@ class LayerReader {
   private:
     const Operator* take(const std::string& name) { return names_.take(prefix_ + "." + name); }
     /// Whether the product was there to be read; what stands in its way is kept.
-    bool product(const std::string& name, ProductShape& shape) {
-        auto found = read_product(take(name));
+    bool product(const std::string& name, ProductShape& shape, double scales = 0.0) {
+        auto found = read_product(take(name), scales);
         if (!found && !problem_) problem_ = found.error();
         if (found) shape = *found;
         return found && *found;
@@ -145,7 +146,9 @@ class LayerReader {
             const Operator* gate = take("attention.gate");
             shape.gated = gate != nullptr;
             if (gate != nullptr && gate->extent.read != 2.0 * gate->extent.written) return unfit("has a gate a head");
-            const std::int64_t made = (shape.gated ? 2 : 1) * shape.query_heads + 2 * shape.kv_heads;
+            const std::int64_t queries = (shape.gated ? 2 : 1) * shape.query_heads;
+            shape.keys_as_values = shape.qkv.n == (queries + shape.kv_heads) * shape.head_dim;
+            const std::int64_t made = queries + (shape.keys_as_values ? 1 : 2) * shape.kv_heads;
             if (shape.qkv.n != made * shape.head_dim && !problem_) return unfit("has more than Q, K, V and gates");
             if (norm != nullptr) {
                 const bool whole_width = norm->parameters == norm->extent.written;
@@ -198,7 +201,11 @@ class LayerReader {
 
     Fit<void> read_ffn(LayerShape& layer) {
         FfnShape& shape = layer.ffn;
-        const bool routed = product("ffn.router", shape.router);
+        // Gemma 4: a dense FFN beside the experts, scales of the router's rows and of its choice, and one of the layer.
+        const Operator* router = names_.find(prefix_ + ".ffn.router");
+        shape.norms_apart = router != nullptr && names_.has(prefix_ + ".ffn.down");
+        const double scales = shape.norms_apart ? router->extent.inner + router->extent.cols + 1.0 : 0.0;
+        const bool routed = product("ffn.router", shape.router, scales);
         const std::string part = routed ? "ffn.experts." : "ffn.";
         if (routed) {
             const Operator* choose = take("ffn.choose");
@@ -214,15 +221,25 @@ class LayerReader {
         if (take(part + "activation") == nullptr || shape.up.n != (shape.gated ? 2 : 1) * shape.down.k) {
             if (!problem_) return unfit("has another kind of FFN");
         }
-        const bool shared = product(shape.gated ? "ffn.shared.gate_up" : "ffn.shared.up", shape.shared_up);
+        if (product("ffn.latent_down", shape.latent_down)) product("ffn.latent_up", shape.latent_up);
+        if (shape.norms_apart) {
+            for (int i = 0; i < 3; ++i) {
+                if (take("ffn.inner_norm") == nullptr)
+                    return unfit("has no norms of experts and of the FFN beside them");
+            }
+        }
+        const std::string beside = shape.norms_apart ? "ffn." : "ffn.shared.";
+        const bool shared = product(beside + (shape.gated ? "gate_up" : "up"), shape.shared_up);
         if (shared) {
-            product("ffn.shared.down", shape.shared_down);
+            product(beside + "down", shape.shared_down);
             product("ffn.shared.gate", shape.shared_gate);
-            if (take("ffn.shared.activation") == nullptr ||
+            if (take(beside + "activation") == nullptr ||
                 shape.shared_up.n != (shape.gated ? 2 : 1) * shape.shared_down.k) {
                 if (!problem_) return unfit("has another kind of shared experts");
             }
         }
+        const bool narrowed = shape.latent_down && shape.latent_up.k == shape.up.k && shape.latent_down.n == shape.up.k;
+        if (shape.latent_down && !narrowed && !problem_) return unfit("has another kind of experts");
         return all_well();
     }
 

@@ -39,7 +39,8 @@ struct AttentionShape {
     std::int64_t window = 0;     // entries in reach; 0: all of them
     bool sinks = false;          // the score of an entry without a value, for each head
     bool rotary = false;
-    bool gated = false;  // results are multiplied by gates, which are made beside queries, keys and values
+    bool gated = false;           // results are multiplied by gates, which are made beside queries, keys and values
+    bool keys_as_values = false;  // the product makes no values: they are its keys before these are normed and turned
     HeadNorm norm = HeadNorm::none;
     ProductShape qkv;  // of grouped heads
     // Latent entries: `rank` numbers, which keys and values of all heads are made of, and `rope_dim` that are turned.
@@ -92,6 +93,10 @@ struct FfnShape {
     ProductShape shared_up;  // of experts that every token goes to, as one
     ProductShape shared_down;
     ProductShape shared_gate;
+    ProductShape latent_down;  // where experts work on narrower rows: into these,
+    ProductShape latent_up;    // and their sum back out of them
+    bool norms_apart = false;  // results of experts and of the shared one are normed before they are added up, and so
+                               // is what the router and the experts read
 
     /// Times that a row is there for its experts.
     std::int64_t slots() const { return experts > 0 ? chosen : 1; }
@@ -151,6 +156,7 @@ void each_field(Shape& shape, const Visit& visit) {
     visit("sinks", shape.sinks);
     visit("rotary", shape.rotary);
     visit("gated", shape.gated);
+    visit("keys_as_values", shape.keys_as_values);
     visit("norm", shape.norm);
     visit("qkv", shape.qkv);
     visit("rank", shape.rank);
@@ -174,6 +180,9 @@ void each_field(Shape& shape, const Visit& visit) {
     visit("shared_up", shape.shared_up);
     visit("shared_down", shape.shared_down);
     visit("shared_gate", shape.shared_gate);
+    visit("latent_down", shape.latent_down);
+    visit("latent_up", shape.latent_up);
+    visit("norms_apart", shape.norms_apart);
 }
 
 template <class Shape, class Visit>

@@ -117,6 +117,10 @@ class Model final : public CpuModel {
                 return layer.shared.down;
             case Matrix::shared_gate:
                 return layer.shared_gate;
+            case Matrix::latent_down:
+                return layer.latent_down;
+            case Matrix::latent_up:
+                return layer.latent_up;
             case Matrix::in:
                 return layer.in;
             default:

@@ -66,6 +66,8 @@ class CpuModel {
         shared_up,
         shared_down,
         shared_gate,
+        latent_down,
+        latent_up,
         in,
         taps,
         head

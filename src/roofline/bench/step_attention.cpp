@@ -20,13 +20,19 @@ void attend_to_heads(StepRun& run, const AttentionShape& shape, const LayerWeigh
     float* qkv = room(run.rooms.wide, run.rows * fused.width());
     float* queries = room(run.rooms.queries, run.rows * shape.query_heads * d);
     float* mixed = room(run.rooms.mixed, run.rows * shape.query_heads * d);
-    if (shape.gated) {
+    if (shape.gated || shape.keys_as_values) {
         const std::int64_t width = shape.query_heads * d;
+        const std::int64_t values = shape.kv_heads * d;
+        const std::int64_t ahead = fused.width() - (shape.keys_as_values ? values : 0);  // of the gates
         float* made = room(run.rooms.gated, run.rows * layer.qkv.n);
-        float* opened = room(run.rooms.opened, run.rows * 2 * width);
         run.multiply(layer.qkv, x, made, run.rows);
-        turn(made, qkv, {run.rows, 1, fused.width(), layer.qkv.n, fused.width()}, run.threads);
-        turn(made + fused.width(), opened + width, {run.rows, 1, width, layer.qkv.n, 2 * width}, run.threads);
+        turn(made, qkv, {run.rows, 1, ahead, layer.qkv.n, fused.width()}, run.threads);
+        if (shape.keys_as_values)
+            turn(made + width, qkv + ahead, {run.rows, 1, values, layer.qkv.n, fused.width()}, run.threads);
+        if (shape.gated) {
+            float* opened = room(run.rooms.opened, run.rows * 2 * width);
+            turn(made + ahead, opened + width, {run.rows, 1, width, layer.qkv.n, 2 * width}, run.threads);
+        }
     } else {
         run.multiply(layer.qkv, x, qkv, run.rows);
     }

@@ -37,17 +37,29 @@ void add_shared(StepRun& run, const FfnShape& shape, const LayerWeights& layer, 
             for (std::int64_t i = 0; i < run.shape.hidden; ++i) shared[row * run.shape.hidden + i] *= open;
         }
     }
+    if (shape.norms_apart) run.norm(shared, shared, run.rows);
     add(y, shared, run.rows, run.shape.hidden, run.threads);
 }
 
 void mix_experts(StepRun& run, const FfnShape& shape, const LayerWeights& layer, const float* x, float* y) {
-    const std::int64_t hidden = run.shape.hidden;
+    const std::int64_t width = shape.up.k;
     const std::int64_t slots = run.rows * shape.chosen;
+    const float* seen = x;
+    if (shape.norms_apart) {
+        float* normed = room(run.rooms.low, run.rows * width);
+        run.norm(x, normed, run.rows);
+        seen = normed;
+    }
     float* scores = room(run.rooms.scores, run.rows * shape.experts);
-    run.multiply(layer.router, x, scores, run.rows);
+    run.multiply(layer.router, seen, scores, run.rows);
     route(scores, run.rows, shape.experts, shape.chosen, run.routing, run.threads);
-    float* taken = room(run.rooms.taken, slots * hidden);
-    scatter_rows(x, run.routing, taken, hidden, run.threads);
+    if (shape.latent_down) {
+        float* narrow = room(run.rooms.low, run.rows * width);
+        run.multiply(layer.latent_down, seen, narrow, run.rows);
+        seen = narrow;
+    }
+    float* taken = room(run.rooms.taken, slots * width);
+    scatter_rows(seen, run.routing, taken, width, run.threads);
     const auto each = [&](const float* from, float* to, Linear FfnWeights::* which) {
         for (std::int64_t expert = 0; expert < shape.experts; ++expert) {
             const std::int64_t first = run.routing.begins[size(expert)];
@@ -59,11 +71,14 @@ void mix_experts(StepRun& run, const FfnShape& shape, const LayerWeights& layer,
     };
     float* wide = room(run.rooms.wide, slots * shape.up.n);
     float* active = room(run.rooms.active, slots * shape.down.k);
-    float* given = room(run.rooms.given, slots * hidden);
+    float* given = room(run.rooms.given, slots * width);
     each(taken, wide, &FfnWeights::up);
     activate(run, shape.gated, wide, active, slots, shape.down.k);
     each(active, given, &FfnWeights::down);
-    combine_rows(given, run.routing, y, hidden, run.threads);
+    float* sum = shape.latent_up ? room(run.rooms.mixed, run.rows * width) : y;
+    combine_rows(given, run.routing, sum, width, run.threads);
+    if (shape.latent_up) run.multiply(layer.latent_up, sum, y, run.rows);
+    if (shape.norms_apart) run.norm(y, y, run.rows);
     if (shape.shared_up) add_shared(run, shape, layer, x, y);
 }
 

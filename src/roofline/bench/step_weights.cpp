@@ -30,7 +30,9 @@ void each_product(const LayerShape& layer, const StepWork& work,
     visit(ffn.router, 1);
     visit(ffn.up, experts);
     visit(ffn.down, experts);
-    for (const ProductShape* shape : {&ffn.shared_up, &ffn.shared_down, &ffn.shared_gate}) visit(*shape, 1);
+    for (const ProductShape* shape :
+         {&ffn.shared_up, &ffn.shared_down, &ffn.shared_gate, &ffn.latent_down, &ffn.latent_up})
+        visit(*shape, 1);
 }
 
 }  // namespace
@@ -67,13 +69,15 @@ std::int64_t numbers_under_way(const StackShape& shape, const LayerShape& layer)
     const FfnShape& ffn = layer.ffn;
     std::int64_t of_attention = attention.qkv.n + 2 * attention.query_heads * attention.head_dim;
     if (attention.gated) of_attention += attention.qkv.n + 2 * attention.query_heads * attention.head_dim;
+    if (attention.keys_as_values) of_attention += 2 * attention.qkv.n;
     if (attention.latent()) {
         // Entries for every head, four times over where they are absorbed; expanded, in rows and as keys and values.
         of_attention +=
             attention.q_down.n + attention.entry() * (1 + 4 * attention.query_heads) + 4 * attention.kv_up.n;
     }
     const std::int64_t of_row = ffn.up.n + 2 * ffn.down.k + (ffn.experts > 0 ? 3 * shape.hidden : 0);
-    const std::int64_t of_ffn = ffn.slots() * of_row + ffn.experts + ffn.shared_up.n + ffn.shared_down.k;
+    const std::int64_t of_ffn = ffn.slots() * of_row + ffn.experts + ffn.shared_up.n + ffn.shared_down.k +
+                                2 * ffn.latent_down.n + (ffn.norms_apart ? shape.hidden : 0);
     const std::int64_t of_state = layer.state.in.n + 5 * layer.state.channels();
     return 4 * shape.hidden + of_attention + of_state + of_ffn;
 }
@@ -202,6 +206,8 @@ Result<void> WeightMaker::ffn(LayerWeights& layer, const FfnShape& shape) {
     if (auto done = take(layer.router, linear(shape.router)); !done) return done;
     if (auto done = take(layer.shared.up, linear(shape.shared_up)); !done) return done;
     if (auto done = take(layer.shared.down, linear(shape.shared_down)); !done) return done;
+    if (auto done = take(layer.latent_down, linear(shape.latent_down)); !done) return done;
+    if (auto done = take(layer.latent_up, linear(shape.latent_up)); !done) return done;
     return take(layer.shared_gate, linear(shape.shared_gate));
 }
 

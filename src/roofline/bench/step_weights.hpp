@@ -33,6 +33,7 @@ struct LayerWeights {
     std::vector<FfnWeights> ffns;  // experts, or one
     FfnWeights shared;
     Linear shared_gate;
+    Linear latent_down, latent_up;
     Memory keys;  // or latent entries; states
     Memory values;
     Linear in;  // of a layer with a state

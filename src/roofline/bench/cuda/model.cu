@@ -74,6 +74,9 @@ void Model::refuse_what_has_no_kernel() const {
     for (const LayerShape& layer : stack_.kinds) {
         const AttentionShape& attention = layer.attention;
         const FfnShape& ffn = layer.ffn;
+        if (attention.keys_as_values) throw Failure{"no step on CUDA has keys that are values too"};
+        if (ffn.latent_down) throw Failure{"no step on CUDA has experts of narrower rows"};
+        if (ffn.norms_apart) throw Failure{"no step on CUDA has norms between experts and an FFN beside them"};
         if (attention.gated && attention.qkv.bias) throw Failure{"gates behind attention have no bias on CUDA"};
         if (layer.state.heads > 0 && step_.prefill && step_.context != step_.tokens) {
             throw Failure{"prompts of layers with a state begin with an empty one here"};
