@@ -168,6 +168,7 @@ Ridges ridges_in(const Account& account) {
     const Spots found = spots_of({&account, 1});
     const Ridges ridges = ridges_of(ceilings.front(), account.device, found.spots);
     for (const Spot& spot : found.spots) {
+        if (spot.share < 0.02) continue;
         if (spot.intensity < ridges.lowest) {
             EXPECT_EQ(spot.bound, Bound::memory) << spot.record->name;
         }
@@ -200,6 +201,9 @@ TEST(Charts, CallNothingComputeBoundThatIsMemoryBoundUnderItsOwnRoof) {
     norm.work.engine = Engine::vector;
     norm.work.type = DType::fp32;
     norm.work.flops = Flops(100.0 * norm.work.at(Level::memory).value);
+    // One that nobody would look at leaves the picture as it is.
+    EXPECT_DOUBLE_EQ(ridges_in(account).lowest, 250.0);
+    norm.times.expected = account.stages[1].records[0].times.expected * 100.0;
     EXPECT_DOUBLE_EQ(ridges_in(account).lowest, 12.5);
     EXPECT_DOUBLE_EQ(ridges_in(account).highest, 500.0);
     const std::string three = roofline_chart({&account, 1});

@@ -163,7 +163,7 @@ Result<WeightFormat> weight_format(const Operator& op) {
     if (!format) {
         const int wide = stored != nullptr ? bits(stored->value) : 0;
         return fail(fmt::format("no kernel reads {} weights{}", label,
-                                wide == 8   ? "; --dtype int8, on CUDA fp8 too, asks for the nearest that one does"
+                                wide == 8   ? "; --dtype fp8 or int8 asks for the nearest that one does"
                                 : wide == 4 ? "; --dtype int4 asks for the nearest that one does"
                                             : ""));
     }

@@ -50,6 +50,10 @@ bool Ceiling::bold(const ComputeRoof& roof) const {
     return &roof == main || roof.flops > 0.02 * all;
 }
 
+namespace {
+constexpr double noticed = 0.02;  // of a stage's time; a norm that is on the wrong side is no reason to leave it open
+}
+
 Ridges ridges_of(const Ceiling& ceiling, const Device& device, std::span<const Spot> spots) {
     if (ceiling.main == nullptr || !(ceiling.memory() > 0.0)) return {};
     Ridges ridges{ceiling.main->limit / ceiling.memory(), ceiling.main->limit / ceiling.memory()};
@@ -60,6 +64,7 @@ Ridges ridges_of(const Ceiling& ceiling, const Device& device, std::span<const S
     }
     const Roofs limit = limit_roofs(device);
     for (const Spot& spot : spots) {
+        if (spot.share < noticed) continue;
         const double cost = limit.flop_cost(spot.record->work.engine, spot.record->work.type);
         if (!(cost > 0.0)) continue;
         const double own = 1.0 / cost / ceiling.memory();
