@@ -9,6 +9,7 @@
 #include "roofline/bench/kernels/group_factors.hpp"
 #include "roofline/bench/kernels/panels.hpp"
 #include "roofline/bench/kernels/products.hpp"
+#include "roofline/bench/kernels/save_lanes.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 
 #if defined(__x86_64__)
@@ -188,17 +189,7 @@ inline __attribute__((always_inline)) void int4_dots(const ProductCall& call, co
             }
         }
     }
-    Floats vectors[count][columns];
-#pragma GCC unroll 8
-    for (int i = 0; i < count; ++i) {
-#pragma GCC unroll 4
-        for (int j = 0; j < columns; ++j) vectors[i][j] = reinterpret_cast<Floats>(totals[i][j]);
-    }
-    float found[count][columns];
-    add_up(vectors, found);
-    for (int i = 0; i < count; ++i) {
-        for (int j = 0; j < columns; ++j) call.y[(x_row + j) * call.n + rows[i]] = found[i][j];
-    }
+    save_lanes(call, rows, x_row, totals);
 }
 
 void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last) {

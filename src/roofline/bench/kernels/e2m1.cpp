@@ -5,9 +5,9 @@
 // What a core spends on 32 weights, 17 bytes: AArch64 with dot products 8.25 vector instructions for one row of x (4 to
 // take the bytes apart and look them up, 2 products, and 9 for the sums and scales of four groups together), and 3.5
 // for each further one. A Neoverse N1 starts two in a cycle, in which memory gives it 8 bytes: asking ahead gains
-// nothing there. AVX-512 spends 11 on four groups, 68 bytes, and 7 on each further row of x: bytes of several rows of W
-// are taken apart side by side, and what is added to weights so that they are no less than nothing is taken off once
-// for all of these rows.
+// nothing there. AVX-512 spends 10 on four groups of mxfp4, 68 bytes, with one row of x (6 to take the bytes apart and
+// look them up, 2 products, 2 for sums and scales) and 4 for each further one; 12 and 6 in nvfp4. Rows of x are laid as
+// they meet W once for a call, with what is to be taken off because weights are looked up as no less than nothing.
 #include "roofline/bench/kernels/e2m1.hpp"
 
 #include <algorithm>
@@ -20,6 +20,7 @@
 #endif
 
 #include "roofline/bench/kernels/e4m3.hpp"
+#include "roofline/bench/kernels/panels.hpp"
 #include "roofline/bench/kernels/save_lanes.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 
@@ -273,26 +274,50 @@ namespace {
 constexpr std::int64_t run = 4 * group;      // weights whose bytes are one register
 constexpr std::int64_t scales_at_once = 16;  // groups whose scales are one register
 constexpr std::int64_t bytes_ahead = 1024;
+constexpr char shifted_by = 12;  // so that no weight in the table is below zero
 
-/// Some values of x as they meet a register of weights: those of low halves and those of high ones, and what each are
-/// off by where weights begin at zero.
+/// A run of x as it meets one of W, and what the products are too large by, because 12 is added to what a weight is
+/// looked up as: the instruction multiplies unsigned with signed bytes.
+template <bool nv>
 struct MetByRun {
-    __m512i low;
-    __m512i high;
-    __m512i low_off;
-    __m512i high_off;
-
-    MetByRun() = default;
-    MetByRun(const std::int8_t* from, __mmask64 first_half, __mmask64 second_half, __m512i shift) {
-        const __m512i one = _mm512_maskz_loadu_epi8(first_half, from);
-        const __m512i two = _mm512_maskz_loadu_epi8(second_half, from + 64);
-        const __m512i zero = _mm512_setzero_si512();
-        low = _mm512_maskz_shuffle_i64x2(0xFF, one, two, 0x88);
-        high = _mm512_maskz_shuffle_i64x2(0xFF, one, two, 0xDD);
-        low_off = _mm512_sub_epi32(zero, _mm512_dpbusd_epi32(zero, shift, low));
-        high_off = _mm512_sub_epi32(zero, _mm512_dpbusd_epi32(zero, shift, high));
-    }
+    __m512i low;   // what meets low halves of bytes
+    __m512i high;  // and high ones
+    __m512i off[nv ? 2 : 1];
 };
+
+/// Four bytes of each group side by side, as a lane of 128 bits, instead of 16 bytes of a group: scales of four groups
+/// are then the same in every such lane, which a load alone can do.
+inline __attribute__((always_inline)) __m512i by_groups(__m512i run_of_groups) {
+    const __m512i places = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    return _mm512_maskz_permutexvar_epi32(0xFFFF, places, run_of_groups);
+}
+
+template <bool nv>
+void lay_by_runs(const std::int8_t* x, std::int64_t k, std::int8_t* to) {
+    const __m512i zero = _mm512_setzero_si512();
+    const __m512i shift = _mm512_set1_epi8(shifted_by);
+    for (std::int64_t at = 0; at < k; at += run, to += sizeof(MetByRun<nv>)) {
+        const auto here = [&](std::int64_t first) {
+            const std::int64_t left = std::clamp<std::int64_t>(k - at - first, 0, 64);
+            const __mmask64 there = left == 0 ? 0 : ~__mmask64{0} >> static_cast<unsigned>(64 - left);
+            return _mm512_maskz_loadu_epi8(there, x + at + first);
+        };
+        const __m512i one = here(0);
+        const __m512i two = here(64);
+        MetByRun<nv> met;
+        met.low = by_groups(_mm512_maskz_shuffle_i64x2(0xFF, one, two, 0x88));
+        met.high = by_groups(_mm512_maskz_shuffle_i64x2(0xFF, one, two, 0xDD));
+        const __m512i low_off = _mm512_sub_epi32(zero, _mm512_dpbusd_epi32(zero, shift, met.low));
+        const __m512i high_off = _mm512_sub_epi32(zero, _mm512_dpbusd_epi32(zero, shift, met.high));
+        if constexpr (nv) {
+            met.off[0] = low_off;
+            met.off[1] = high_off;
+        } else {
+            met.off[0] = _mm512_add_epi32(low_off, high_off);
+        }
+        __builtin_memcpy(to, &met, sizeof met);
+    }
+}
 
 /// Scales of 16 groups of a row, of the low halves of their bytes and of the high ones, in units of the table.
 template <bool nv>
@@ -319,70 +344,89 @@ inline __attribute__((always_inline)) void some_scales(const ProductCall& call, 
     }
 }
 
-/// Rows of W, each in a stretch of its own, with rows of x. A lane adds up what four bytes of a group give; the
-/// instruction multiplies unsigned with signed bytes, so 12 is added to what a weight is looked up as.
+/// One run of rows of W with one of rows of x, from `at` on among the groups that the factors are of. The last run of a
+/// row may have fewer groups than the others.
+template <bool nv, bool whole, int count, int columns>
+inline __attribute__((always_inline)) void add_run(const std::uint8_t* const (&from)[count], std::int64_t byte,
+                                                   __mmask64 there, const std::int8_t* x, std::int64_t pitch,
+                                                   const float (&factors)[count][columns][nv ? 2 : 1][scales_at_once],
+                                                   std::int64_t at, __m512 (&totals)[count][columns]) {
+    const __m512i values =
+        _mm512_add_epi8(_mm512_maskz_broadcast_i32x4(0xFFFF, _mm_loadu_si128(reinterpret_cast<const __m128i*>(table))),
+                        _mm512_set1_epi8(shifted_by));
+    const __m512i low_half = _mm512_set1_epi8(15);
+    const MetByRun<nv>* met[columns];
+    __m512i met_low[columns];
+    __m512i met_high[columns];
+#pragma GCC unroll 4
+    for (int j = 0; j < columns; ++j) {
+        met[j] = reinterpret_cast<const MetByRun<nv>*>(x + j * pitch);
+        met_low[j] = met[j]->low;
+        met_high[j] = met[j]->high;
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < count; ++i) {
+        __builtin_prefetch(from[i] + byte + bytes_ahead);
+        const __m512i both =
+            by_groups(whole ? _mm512_loadu_si512(from[i] + byte) : _mm512_maskz_loadu_epi8(there, from[i] + byte));
+        const __m512i low = _mm512_shuffle_epi8(values, _mm512_and_si512(both, low_half));
+        const __m512i high = _mm512_shuffle_epi8(values, _mm512_and_si512(_mm512_srli_epi16(both, 4), low_half));
+#pragma GCC unroll 4
+        for (int j = 0; j < columns; ++j) {
+            const auto add = [&](__m512i sums, int kind) __attribute__((always_inline)) {
+                const __m512 scales = _mm512_maskz_broadcast_f32x4(0xFFFF, _mm_load_ps(factors[i][j][kind] + at));
+                totals[i][j] = _mm512_fmadd_ps(_mm512_maskz_cvtepi32_ps(0xFFFF, sums), scales, totals[i][j]);
+            };
+            const __m512i of_low = _mm512_dpbusd_epi32(met[j]->off[0], low, met_low[j]);
+            if constexpr (nv) {
+                add(of_low, 0);
+                add(_mm512_dpbusd_epi32(met[j]->off[1], high, met_high[j]), 1);
+            } else {
+                add(_mm512_dpbusd_epi32(of_low, high, met_high[j]), 0);
+            }
+        }
+    }
+}
+
+/// Rows of W, each in a stretch of its own, with rows of x. A lane adds up what four bytes of a group give.
 template <bool nv, int count, int columns>
 inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, const std::int64_t (&rows)[count],
-                                                       std::int64_t x_row) {
+                                                       const LaidRows<std::int8_t>& x, std::int64_t x_row) {
     constexpr int kinds = nv ? 2 : 1;  // of scales
     const std::int64_t groups = call.k / group;
-    const __m512i shift = _mm512_set1_epi8(12);
-    const __m512i values = _mm512_add_epi8(
-        _mm512_maskz_broadcast_i32x4(0xFFFF, _mm_loadu_si128(reinterpret_cast<const __m128i*>(table))), shift);
-    const __m512i low_half = _mm512_set1_epi8(15);
-    const __m512i own_group = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
     const std::uint8_t* from[count];
     __m512 totals[count][columns];
+#pragma GCC unroll 8
     for (int i = 0; i < count; ++i) {
         from[i] = static_cast<const std::uint8_t*>(call.weights.values) + rows[i] * (call.k / 2);
-        for (__m512& total : totals[i]) total = _mm512_setzero_ps();
+#pragma GCC unroll 4
+        for (int j = 0; j < columns; ++j) totals[i][j] = _mm512_setzero_ps();
     }
-    const auto* x = static_cast<const std::int8_t*>(call.x) + x_row * call.k;
+    const std::int8_t* met = x.row(x_row);
     for (std::int64_t begin = 0; begin < groups; begin += scales_at_once) {
         const std::int64_t some = std::min(scales_at_once, groups - begin);
         const auto here = static_cast<__mmask16>((1U << static_cast<unsigned>(some)) - 1);
         alignas(64) float factors[count][columns][kinds][scales_at_once];
+        __m512 of_x[columns];
+#pragma GCC unroll 4
+        for (int j = 0; j < columns; ++j)
+            of_x[j] = _mm512_maskz_loadu_ps(here, call.x_scales + (x_row + j) * groups + begin);
+#pragma GCC unroll 8
         for (int i = 0; i < count; ++i) {
             __m512 scales[kinds];
             some_scales<nv>(call, rows[i] * groups + begin, here, scales);
-            for (int column = 0; column < columns; ++column) {
-                const __m512 of_x = _mm512_maskz_loadu_ps(here, call.x_scales + (x_row + column) * groups + begin);
+#pragma GCC unroll 4
+            for (int j = 0; j < columns; ++j) {
                 for (int kind = 0; kind < kinds; ++kind)
-                    _mm512_store_ps(factors[i][column][kind], _mm512_mul_ps(scales[kind], of_x));
+                    _mm512_store_ps(factors[i][j][kind], _mm512_mul_ps(scales[kind], of_x[j]));
             }
         }
-        for (std::int64_t at = 0; at < some; at += 4) {
-            const auto bytes = static_cast<unsigned>(std::min<std::int64_t>(some - at, 4) * 16);
-            const __mmask64 there = ~__mmask64{0} >> (64 - bytes);
-            const __mmask64 first_half = bytes >= 32 ? ~__mmask64{0} : 0xFFFFFFFFU;
-            const __mmask64 second_half = bytes == 64 ? ~__mmask64{0} : bytes == 48 ? 0xFFFFFFFFU : 0;
-            MetByRun met[columns];
-            for (int column = 0; column < columns; ++column)
-                met[column] = MetByRun(x + column * call.k + (begin + at) * group, first_half, second_half, shift);
-            for (int i = 0; i < count; ++i) {
-                __builtin_prefetch(from[i] + bytes_ahead);
-                const __m512i both = _mm512_maskz_loadu_epi8(there, from[i]);
-                from[i] += bytes;
-                const __m512i low = _mm512_shuffle_epi8(values, _mm512_and_si512(both, low_half));
-                const __m512i high =
-                    _mm512_shuffle_epi8(values, _mm512_and_si512(_mm512_srli_epi16(both, 4), low_half));
-                for (int column = 0; column < columns; ++column) {
-                    const auto add = [&](__m512i sums, int kind) __attribute__((always_inline)) {
-                        const __m512 scales = _mm512_maskz_permutexvar_ps(
-                            0xFFFF, own_group, _mm512_castps128_ps512(_mm_load_ps(factors[i][column][kind] + at)));
-                        totals[i][column] =
-                            _mm512_fmadd_ps(_mm512_maskz_cvtepi32_ps(0xFFFF, sums), scales, totals[i][column]);
-                    };
-                    const __m512i of_low = _mm512_dpbusd_epi32(met[column].low_off, low, met[column].low);
-                    if constexpr (nv) {
-                        add(of_low, 0);
-                        add(_mm512_dpbusd_epi32(met[column].high_off, high, met[column].high), 1);
-                    } else {
-                        const __m512i off = _mm512_add_epi32(of_low, met[column].high_off);
-                        add(_mm512_dpbusd_epi32(off, high, met[column].high), 0);
-                    }
-                }
-            }
+        std::int64_t at = 0;
+        for (; at + 4 <= some; at += 4, met += sizeof(MetByRun<nv>))
+            add_run<nv, true>(from, (begin + at) * group / 2, 0, met, x.pitch(), factors, at, totals);
+        if (at < some) {
+            const __mmask64 there = ~__mmask64{0} >> static_cast<unsigned>(64 - (some - at) * group / 2);
+            add_run<nv, false>(from, (begin + at) * group / 2, there, met, x.pitch(), factors, at, totals);
         }
     }
     save_lanes(call, rows, x_row, totals);
@@ -391,16 +435,18 @@ inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, 
 template <bool nv>
 inline __attribute__((always_inline)) void avx512_product(const ProductCall& call, std::int64_t first,
                                                           std::int64_t last) {
+    static thread_local LaidRows<std::int8_t> room;
+    const auto* from = static_cast<const std::int8_t*>(call.x);
+    const std::int64_t wide = (call.k + run - 1) / run * static_cast<std::int64_t>(sizeof(MetByRun<nv>));
+    const LaidRows<std::int8_t>& x = room.laid(
+        call.m, wide, [&](std::int64_t row, std::int8_t* to) { lay_by_runs<nv>(from + row * call.k, call.k, to); });
     if (call.m == 1) {
-        side_by_side<8>(first, last, [&](const std::int64_t(&rows)[8]) { avx512_dots<nv, 8, 1>(call, rows, 0); });
+        side_by_side<8>(first, last, [&](const std::int64_t(&rows)[8]) { avx512_dots<nv, 8, 1>(call, rows, x, 0); });
         return;
     }
-    side_by_side<4>(first, last, [&](const std::int64_t(&rows)[4]) {
-        std::int64_t x_row = 0;
-        for (; x_row + 4 <= call.m; x_row += 4) avx512_dots<nv, 4, 4>(call, rows, x_row);
-        for (; x_row + 2 <= call.m; x_row += 2) avx512_dots<nv, 4, 2>(call, rows, x_row);
-        for (; x_row < call.m; ++x_row) avx512_dots<nv, 4, 1>(call, rows, x_row);
-    });
+    by_panels<4, 4>(call, first, last,
+                    [&]<int columns>(std::integral_constant<int, columns>, const std::int64_t(&rows)[4],
+                                     std::int64_t x_row) { avx512_dots<nv, 4, columns>(call, rows, x, x_row); });
 }
 
 }  // namespace

@@ -21,14 +21,18 @@ inline constexpr std::int64_t most_laid_wide = 16;
 template <class X>
 class LaidRows {
   public:
-    /// lay(row, to) leaves a row of x there.
+    /// lay(row, to) leaves a row of x there, or what is made of it: `width` numbers.
+    template <class Lay>
+    const LaidRows& laid(std::int64_t rows, std::int64_t width, const Lay& lay) {
+        constexpr std::int64_t of_line = 64 / sizeof(X);
+        pitch_ = (width / of_line + 2) * of_line;
+        lines_.resize(static_cast<std::size_t>(rows * pitch_ / of_line));
+        for (std::int64_t row = 0; row < rows; ++row) lay(row, lines_.data()->values + row * pitch_);
+        return *this;
+    }
     template <class Lay>
     const LaidRows& laid(const ProductCall& call, const Lay& lay) {
-        constexpr std::int64_t of_line = 64 / sizeof(X);
-        pitch_ = (call.k / of_line + 2) * of_line;
-        lines_.resize(static_cast<std::size_t>(call.m * pitch_ / of_line));
-        for (std::int64_t row = 0; row < call.m; ++row) lay(row, lines_.data()->values + row * pitch_);
-        return *this;
+        return laid(call.m, call.k, lay);
     }
     const X* row(std::int64_t at) const { return lines_.data()->values + at * pitch_; }
     std::int64_t pitch() const { return pitch_; }
