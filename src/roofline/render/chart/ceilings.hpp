@@ -53,7 +53,8 @@ struct Ridges {
     double lowest = 0.0;
     double highest = 0.0;
 };
-/// Of the bold roofs, and of those under which a point that takes 2% of its stage or more would stand on the wrong side.
+/// Of the bold roofs, and of those under which a point that takes 2% of its stage or more would stand on the wrong
+/// side.
 Ridges ridges_of(const Ceiling& ceiling, const Device& device, std::span<const Spot> spots);
 
 /// The same name and the same figures: --set may have changed one of two that are called alike.
