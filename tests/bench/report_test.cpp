@@ -135,5 +135,30 @@ TEST(Report, NotesWhatWasFasterAndThatTheMachineWasBusy) {
     EXPECT_EQ(json["bench"]["stages"][0]["steps"][0]["faster_than_limit"]["ratio"], 2.0);
 }
 
+// The ceiling of a run by hand is 100 GB/s: what was read around it says whether shares of it mean anything.
+std::vector<std::string> notes_where_memory_was_read(double before, double after) {
+    bench::Run run;
+    run.account.device.levels[index(Level::memory)] = MemoryLevel{};
+    run.account.device.levels[index(Level::memory)]->bandwidth = Figure{100e9, "measured", ""};
+    run.memory_read = {before, after};
+    settle(run);
+    EXPECT_EQ(run_json(run, {})["bench"]["memory_read"]["after"], after);
+    EXPECT_EQ(run_json(run, {})["bench"]["busy"], !run.busy_because.empty());
+    return run.account.notes;
+}
+
+TEST(Report, SaysWhenMemoryIsNotWhatItsCeilingSays) {
+    EXPECT_TRUE(notes_where_memory_was_read(86e9, 109e9).empty());
+    EXPECT_EQ(
+        notes_where_memory_was_read(84e9, 99e9),
+        std::vector<std::string>{"the machine was busy: memory was read at 84.0 GB/s before the run and 99.0 after "
+                                 "it, at 100.0 when its ceiling was measured"});
+    EXPECT_EQ(notes_where_memory_was_read(97e9, 80e9).size(), 1U);
+    EXPECT_EQ(
+        notes_where_memory_was_read(97e9, 120e9),
+        std::vector<std::string>{"memory was read at 97.0 GB/s before the run and 120.0 after it, at 100.0 when its "
+                                 "ceiling was measured: `roofline measure` finds it anew"});
+}
+
 }  // namespace
 }  // namespace roofline::bench

@@ -117,6 +117,8 @@ TEST(Bench, OneThreadIsHeldAgainstTheCeilingsOfOne) {
     const Json report = Json::parse(answer.out, nullptr, false);
     EXPECT_EQ(report["device"]["memory"][0]["bandwidth"]["value"], 2e9);
     EXPECT_EQ(report["device"]["multiprocessors"]["value"], 1);
+    EXPECT_GT(report["bench"]["memory_read"]["before"], 0.0);
+    EXPECT_GT(report["bench"]["memory_read"]["after"], 0.0);
     EXPECT_NE(answer.out.find("ceilings are those of one thread, measured beside those of 3 threads"),
               std::string::npos);
     const auto found = Schema::published("report.schema.json").violations(report);
@@ -131,6 +133,7 @@ TEST(Bench, CeilingsOfOtherThreadsAreSaidToBe) {
     const std::string file = folder.write("three.json", silent + "}");
     const Answer answer = run(quick(model, {"--only", "operators", "--roofs", file}));
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_EQ(answer.out.find("memory was read"), std::string::npos) << "what three read is not what one reads";
     EXPECT_NE(answer.out.find("ceilings are those of 3 threads, one thread ran here: `roofline measure --threads 1"),
               std::string::npos)
         << answer.out;

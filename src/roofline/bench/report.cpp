@@ -138,6 +138,24 @@ void hold_to(Record& record, const Task& task, const Device& device) {
         *time = Seconds(time->value * longer);
 }
 
+/// Every share of a ceiling rests on memory being as fast as it was when the ceiling was found. What a short look finds
+/// of a quiet machine lies within a few percent of it.
+void judge_memory(Run& run) {
+    constexpr double much_slower = 0.85;
+    constexpr double much_faster = 1.1;
+    const Figure* ceiling = run.account.device.bandwidth(Level::memory);
+    if (!run.memory_read || ceiling == nullptr) return;
+    const auto [slower, faster] = std::minmax(run.memory_read->before, run.memory_read->after);
+    const std::string seen = fmt::format(
+        "memory was read at {:.1f} GB/s before the run and {:.1f} after it, at {:.1f} when its ceiling was measured",
+        run.memory_read->before / 1e9, run.memory_read->after / 1e9, ceiling->value / 1e9);
+    if (slower < much_slower * ceiling->value) {
+        run.busy_because.push_back(seen);
+    } else if (faster > much_faster * ceiling->value) {
+        run.account.notes.push_back(seen + ": `roofline measure` finds it anew");
+    }
+}
+
 }  // namespace
 
 StageRun start_stage(const predict::Scenario& scenario, const predict::StageReport& stage, std::string dtype) {
@@ -211,6 +229,7 @@ void settle(Run& run) {
         if (several_types && !stage.dtype.empty()) kept.name += " " + stage.dtype;
     }
     reasons.write(run.account.notes);
+    judge_memory(run);
     for (const std::string& reason : run.busy_because) run.account.notes.push_back("the machine was busy: " + reason);
 }
 
@@ -221,6 +240,8 @@ OrderedJson run_json(const Run& run, const io::RunInfo& info) {
                          {"busy", !run.busy_because.empty()},
                          {"busy_because", run.busy_because},
                          {"backends", OrderedJson::array()}};
+    if (run.memory_read)
+        bench["memory_read"] = {{"before", run.memory_read->before}, {"after", run.memory_read->after}};
     for (std::size_t i = 0; i < run.backends.size(); ++i)
         bench["backends"].push_back({{"name", run.backends[i]}, {"description", run.descriptions[i]}});
     bench["stages"] = OrderedJson::array();

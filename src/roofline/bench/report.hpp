@@ -26,6 +26,12 @@ struct StageRun {
     std::string no_step;  // why there is no whole step
 };
 
+/// How fast processors read memory just before and just after everything that was run, in bytes a second.
+struct MemoryRead {
+    double before = 0.0;
+    double after = 0.0;
+};
+
 struct Run {
     Account account;
     std::vector<StageRun> stages;
@@ -33,6 +39,7 @@ struct Run {
     std::vector<std::string> descriptions;
     bool roofs_known = false;
     int threads = 0;                        // 0: not on the processors
+    std::optional<MemoryRead> memory_read;  // where the account's device is one that as many threads were measured on
     std::vector<std::string> busy_because;  // what disturbed the machine meanwhile; empty: nothing was seen
 };
 
@@ -54,8 +61,8 @@ std::optional<FasterThanLimit> faster_than_limit(const Run& run, const StageRun&
 std::optional<FasterThanLimit> faster_than_limit(const Run& run, const StageRun& stage, const StepOutcome& step);
 
 /// Puts the winners' times into the records and the stages into the account. Without a whole step a stage has no
-/// measured time: sums of operators are no step. What is faster than its limit, and a busy machine, are among the
-/// notes.
+/// measured time: sums of operators are no step. What is faster than its limit, a busy machine, and ceilings that hold
+/// no longer are among the notes.
 void settle(Run& run);
 
 /// The account and, under "bench", what every backend did.

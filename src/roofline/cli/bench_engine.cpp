@@ -56,6 +56,7 @@ Result<bench::Run> run_engine(const BenchOptions& options) {
     if (!scenario) return std::unexpected(scenario.error());
     const predict::Report report = predict::predict(*scenario);
 
+    const auto read_before = memory_read_now(*roofs, run.threads);
     const auto answer = bench::run_llama_cpp({.gguf = options.gguf,
                                               .node_modules = options.node_modules,
                                               .prompt = static_cast<long>(*prompt),
@@ -63,6 +64,9 @@ Result<bench::Run> run_engine(const BenchOptions& options) {
                                               .threads = run.threads,
                                               .repetitions = options.quick ? 1 : 5});
     if (!answer) return std::unexpected(answer.error());
+    if (read_before) {
+        if (const auto read_after = memory_read_now(*roofs, run.threads)) run.memory_read = {*read_before, *read_after};
+    }
     for (const predict::StageReport& predicted : report.stages) {
         const bool prefill = predicted.kind == predict::StageKind::prefill;
         if (options.stage != "both" && (options.stage == "prefill") != prefill) continue;

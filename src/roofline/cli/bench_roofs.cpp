@@ -14,6 +14,11 @@ std::string threads_in_words(double count) {
     return count == 1.0 ? "one thread" : fmt::format("{:.0f} threads", count);
 }
 
+bool was_measured(const Device& device, const Figure& figure) {
+    const auto source = device.sources.find(figure.source);
+    return source != device.sources.end() && source->second.kind == SourceKind::measured;
+}
+
 /// What one thread reached, where the device is a file that says so.
 std::optional<Device> one_thread_of(const Device& whole, const std::string& typed) {
     const auto path = device_file(typed);
@@ -29,8 +34,7 @@ std::optional<Device> one_thread_of(const Device& whole, const std::string& type
 Device for_threads(Device roofs, const std::string& typed, bench::Run& run) {
     const auto& count = roofs.multiprocessors;
     if (run.threads == 0 || roofs.kind != "cpu" || !count) return roofs;
-    const auto source = roofs.sources.find(count->source);
-    const bool measured = source != roofs.sources.end() && source->second.kind == SourceKind::measured;
+    const bool measured = was_measured(roofs, *count);
     const auto here = static_cast<double>(run.threads);
     if (measured ? here == count->value : here >= count->value) return roofs;
     if (run.threads == 1) {
@@ -76,6 +80,21 @@ Result<Device> choose_roofs(const BenchOptions& options, bool cuda, const std::s
         "no ceilings of this machine are known, so nothing is said of limits: `roofline measure` finds them, --roofs "
         "names others");
     return device;
+}
+
+std::optional<double> memory_read_now(const Device& roofs, int threads) {
+    const Figure* ceiling = roofs.bandwidth(Level::memory);
+    const auto& count = roofs.multiprocessors;
+    if (roofs.kind != "cpu" || ceiling == nullptr || !was_measured(roofs, *ceiling)) return std::nullopt;
+    if (!count || count->value != static_cast<double>(threads)) return std::nullopt;
+    measure::CpuOptions look;
+    look.seconds = 0.4;
+    look.quick = true;
+    look.threads = static_cast<std::size_t>(threads);
+    look.only = {"memory.read"};
+    const auto seen = measure::measure_cpu(look);
+    if (!seen || seen->found.empty() || !(seen->found.front().value > 0.0)) return std::nullopt;
+    return seen->found.front().value;
 }
 
 }  // namespace roofline::cli

@@ -487,8 +487,10 @@ Result<Run> run_bench(const BenchOptions& options) {
         if (const Figure* seen = roofs->capacity(Level::cache)) cache = std::max(cache, seen->value);
         place.pace.rotate_past = std::max<std::int64_t>(place.pace.rotate_past, static_cast<std::int64_t>(3.0 * cache));
     }
-    const measure::Watch watch(measure::this_machine().processors);
     Progress progress(::isatty(STDERR_FILENO) != 0, run.roofs_known);
+    progress.say("reading memory");
+    const auto read_before = memory_read_now(*roofs, run.threads);
+    const measure::Watch watch(measure::this_machine().processors);
     DoneBefore done_before;
     for (const std::string& type : types) {
         for (const std::string& batch : *batches) {
@@ -541,6 +543,10 @@ Result<Run> run_bench(const BenchOptions& options) {
     }
     // A GPU is disturbed by whoever else uses it, which the plugin sees before the first task; its host hardly matters.
     if (const auto seen = watch.so_far(); seen && !cuda) run.busy_because = measure::disturbances(*seen, {});
+    if (read_before) {
+        progress.say("reading memory");
+        if (const auto read_after = memory_read_now(*roofs, run.threads)) run.memory_read = {*read_before, *read_after};
+    }
     if (place.device_busy) run.busy_because.emplace_back("the GPU was in use before the run began");
     if (unsteady) run.busy_because.emplace_back("times of the same step differ by more than a quarter");
     std::sort(run.account.notes.begin(), run.account.notes.end());

@@ -47,6 +47,9 @@ Result<predict::Setup> setup_on(ask::ScenarioOptions asked, const Device& device
 /// What to hold results of this place against, by as many threads as the run has (bench_roofs.cpp); where nothing is
 /// known, a device without figures and a note.
 Result<Device> choose_roofs(const BenchOptions& options, bool cuda, const std::string& title, bench::Run& run);
+/// How fast as many threads read memory now, as `measure` looks at it for a moment. Empty where the ceilings are not
+/// measured ones of as many threads.
+std::optional<double> memory_read_now(const Device& roofs, int threads);
 std::string processor_name();
 
 }  // namespace roofline::cli
