@@ -77,15 +77,33 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
             tasks.push_back(task);
         }
     }
+    // States of channels, of which there are no more than one thread would take, and more.
+    for (const std::int64_t channels : {48, 304}) {
+        const std::int64_t tokens = channels == 48 ? 1 : 5;
+        Task task = attention(3, tokens, tokens, DType::fp32);
+        task.name = "selective_scan";
+        task.kind = TaskKind::selective_scan;
+        task.rows = 3 * tokens;
+        task.query_heads = task.width = channels;
+        task.kv_heads = task.value_dim = 1;
+        task.head_dim = 16;
+        tasks.push_back(task);
+    }
     for (const std::int64_t tokens : {1, 2, 9}) {
         Task task = attention(2, tokens, tokens, DType::bf16);
         task.name = "convolution";
+        task.plain = tokens == 2;
         task.kind = TaskKind::convolution;
         task.rows = 2 * tokens;
         task.width = 600;
         task.taps = 4;
         tasks.push_back(task);
     }
+    tasks.push_back(attention(3, 1, 1, DType::bf16));
+    tasks.back().name = "multiply";
+    tasks.back().kind = TaskKind::multiply;
+    tasks.back().rows = 3;
+    tasks.back().width = 100;
     for (const std::int64_t run : {96, 32}) {
         Task task = attention(3, 1, 1, DType::bf16);
         task.name = "gated_norm";

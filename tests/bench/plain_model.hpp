@@ -203,17 +203,17 @@ class Plain {
     }
 
     /// The last of these rows, which follow each other, through a short convolution.
-    Row convolved_row(const StateMixerShape& shape, const Rows& inputs) const {
-        Row convolved(static_cast<std::size_t>(shape.channels()));
-        for (std::int64_t c = 0; c < shape.channels(); ++c) {
+    Row convolved_row(std::int64_t taps, const Rows& inputs, bool plain = false) const {
+        Row convolved(inputs.back().size());
+        for (std::int64_t c = 0; c < static_cast<std::int64_t>(convolved.size()); ++c) {
             double sum = double{CpuModel::bias};
-            for (std::int64_t tap = 0; tap < shape.taps; ++tap) {
-                const std::int64_t at = static_cast<std::int64_t>(inputs.size()) - shape.taps + tap;
+            for (std::int64_t tap = 0; tap < taps; ++tap) {
+                const std::int64_t at = static_cast<std::int64_t>(inputs.size()) - taps + tap;
                 if (at < 0) continue;
                 sum += model_.weight({CpuModel::Matrix::taps, kind_, layer_}, tap, c) *
                        inputs[static_cast<std::size_t>(at)][static_cast<std::size_t>(c)];
             }
-            convolved[static_cast<std::size_t>(c)] = sum / (1.0 + std::exp(-sum));
+            convolved[static_cast<std::size_t>(c)] = plain ? sum : sum / (1.0 + std::exp(-sum));
         }
         return convolved;
     }
@@ -233,7 +233,7 @@ class Plain {
         for (const Row& x : seen) {
             const Row wide = multiply(CpuModel::Matrix::in, shape.in, x);
             inputs.push_back(part(wide, 0, shape.channels()));
-            const Row convolved = convolved_row(shape, inputs);
+            const Row convolved = convolved_row(shape.taps, inputs);
             const Row gates = part(wide, shape.channels(), shape.values());
             const Row steps = part(wide, shape.channels() + shape.values(), shape.heads);
             const Row shares = part(wide, shape.channels() + shape.values() + shape.heads, shape.heads);
@@ -275,7 +275,7 @@ class Plain {
         for (const Row& x : seen) {
             const Row wide = multiply(CpuModel::Matrix::in, shape.in, x);
             inputs.push_back(part(wide, values, channels));
-            const Row convolved = convolved_row(shape, inputs);
+            const Row convolved = convolved_row(shape.taps, inputs);
             Row gated;
             for (std::int64_t v = 0; v < values; ++v) {
                 const std::int64_t head = v / shape.value_dim;
@@ -298,11 +298,71 @@ class Plain {
         return results;
     }
 
+    /// Mamba-1, token by token from nothing; every rate is 1.
+    Rows selective_states(const ChannelMixerShape& shape, const Rows& seen) const {
+        const std::int64_t channels = shape.channels;
+        const std::int64_t rank = shape.step.k;
+        Rows inputs;
+        Rows states(static_cast<std::size_t>(channels), Row(static_cast<std::size_t>(shape.key_dim)));
+        Rows results;
+        for (const Row& x : seen) {
+            const Row wide = multiply(CpuModel::Matrix::in, shape.in, x);
+            inputs.push_back(part(wide, 0, channels));
+            const Row values = convolved_row(shape.taps, inputs);
+            const Row selected = multiply(CpuModel::Matrix::select, shape.select, values);
+            const auto chosen = [&](std::int64_t first, std::int64_t count) {
+                const Row own = part(selected, first, count);
+                return shape.norms ? by_square(own) : own;
+            };
+            const Row steps = multiply(CpuModel::Matrix::step, shape.step, chosen(0, rank));
+            const Row keys = chosen(rank, shape.key_dim);
+            const Row queries = chosen(rank + shape.key_dim, shape.key_dim);
+            Row mixed;
+            for (std::size_t c = 0; c < values.size(); ++c) {
+                const double step = std::log1p(std::exp(steps[c]));
+                double y = double{CpuModel::bias} * values[c];
+                for (std::size_t i = 0; i < keys.size(); ++i) {
+                    states[c][i] = std::exp(-step) * states[c][i] + step * values[c] * keys[i];
+                    y += states[c][i] * queries[i];
+                }
+                const double gate = wide[static_cast<std::size_t>(channels) + c];
+                mixed.push_back(y * gate / (1.0 + std::exp(-gate)));
+            }
+            results.push_back(multiply(CpuModel::Matrix::out, shape.out, mixed));
+        }
+        return results;
+    }
+
+    /// LFM2: a short convolution between two gates.
+    Rows gated_convolution(const ChannelMixerShape& shape, const Rows& seen) const {
+        Rows inputs;
+        Rows results;
+        for (const Row& x : seen) {
+            const Row wide = multiply(CpuModel::Matrix::in, shape.in, x);
+            Row gated = part(wide, 0, shape.channels);
+            const Row values = part(wide, 2 * shape.channels, shape.channels);
+            for (std::size_t c = 0; c < gated.size(); ++c) gated[c] *= values[c];
+            inputs.push_back(gated);
+            Row mixed = convolved_row(shape.taps, inputs, true);
+            for (std::size_t c = 0; c < mixed.size(); ++c)
+                mixed[c] *= wide[static_cast<std::size_t>(shape.channels) + c];
+            results.push_back(multiply(CpuModel::Matrix::out, shape.out, mixed));
+        }
+        return results;
+    }
+
+    Rows mixed_by_states(const LayerShape& layer, const Rows& seen) const {
+        if (layer.state.heads > 0)
+            return layer.state.delta ? delta_net(layer.state, seen) : state_space(layer.state, seen);
+        return layer.channels.key_dim > 0 ? selective_states(layer.channels, seen)
+                                          : gated_convolution(layer.channels, seen);
+    }
+
     void run_layer(const LayerShape& layer) {
-        if (layer.state.heads > 0) {
+        if (layer.state.heads > 0 || layer.channels.channels > 0) {
             Rows seen;
             for (const Row& row : stream_) seen.push_back(layer.norm_before_attention ? normed(row) : row);
-            const Rows results = layer.state.delta ? delta_net(layer.state, seen) : state_space(layer.state, seen);
+            const Rows results = mixed_by_states(layer, seen);
             for (std::size_t t = 0; t < stream_.size(); ++t) add(stream_[t], results[t]);
         }
         if (layer.attention.query_heads == 0) {

@@ -62,7 +62,8 @@ TEST(StackShape, HasEveryParameterOfTheModelsProducts) {
             for (const ProductShape* product :
                  {&attention.qkv, &attention.q_down, &attention.q, &attention.kv_down, &attention.kv_up, &attention.out,
                   &ffn.router, &ffn.shared_up, &ffn.shared_down, &ffn.shared_gate, &ffn.latent_down, &ffn.latent_up,
-                  &layer.state.in, &layer.state.out})
+                  &layer.state.in, &layer.state.out, &layer.channels.in, &layer.channels.select, &layer.channels.step,
+                  &layer.channels.out})
                 one += cells(*product);
             // Scales of the router's rows, of its choice and of the layer.
             if (ffn.norms_apart) one += static_cast<double>(stack->hidden + ffn.experts) + 1.0;
@@ -124,6 +125,40 @@ TEST(StackShape, OfDeepSeekHasTwoKindsOfLayersAndEntries) {
     const auto v3 = stack_shape(scenario("deepseek-v3", "bf16"));
     ASSERT_TRUE(v3) << v3.error().text;
     EXPECT_EQ(v3->kinds[0].attention.q_down.n, 1536);
+}
+
+TEST(StackShape, OfMambaAndLfm2HasChannels) {
+    // Mamba 2.8B: 64 layers of 5,120 channels with states of 16, steps made of 160 numbers.
+    const auto mamba = stack_shape(scenario("mamba-2.8b", "bf16"));
+    ASSERT_TRUE(mamba) << mamba.error().text;
+    ASSERT_EQ(mamba->kinds.size(), 1U);
+    const ChannelMixerShape& states = mamba->kinds[0].channels;
+    EXPECT_EQ(mamba->kinds[0].count, 64);
+    EXPECT_EQ(states.channels, 5120);
+    EXPECT_EQ(states.key_dim, 16);
+    EXPECT_EQ(states.taps, 4);
+    EXPECT_EQ(states.in.n, 10240);
+    EXPECT_EQ(states.select.n, 192);
+    EXPECT_EQ(states.step.k, 160);
+    EXPECT_TRUE(states.step.bias);
+    EXPECT_FALSE(states.norms || mamba->kinds[0].ffn.up);
+    // Jamba has norms of what is selected, and attention in every eighth layer; every second one has experts.
+    const auto jamba = stack_shape(scenario("jamba-v0.1", "bf16"));
+    ASSERT_TRUE(jamba) << jamba.error().text;
+    const auto with_states = std::ranges::count_if(jamba->kinds, [](const auto& kind) { return kind.channels.norms; });
+    EXPECT_EQ(with_states, 2);
+    EXPECT_EQ(jamba->layers(), 32);
+    // LFM2 1.2B: ten of 16 layers have convolutions of three taps over 2,048 channels.
+    const auto lfm2 = stack_shape(scenario("lfm2-1.2b", "bf16"));
+    ASSERT_TRUE(lfm2) << lfm2.error().text;
+    ASSERT_EQ(lfm2->kinds.size(), 2U);
+    const auto short_ones = std::ranges::find_if(lfm2->kinds, [](const auto& kind) { return kind.channels.taps > 0; });
+    ASSERT_NE(short_ones, lfm2->kinds.end());
+    EXPECT_EQ(short_ones->count, 10);
+    EXPECT_EQ(short_ones->channels.key_dim, 0);
+    EXPECT_EQ(short_ones->channels.taps, 3);
+    EXPECT_EQ(short_ones->channels.in.n, 3 * 2048);
+    EXPECT_TRUE(short_ones->ffn.up);
 }
 
 TEST(StackShape, KnowsWhereNormsAre) {
@@ -213,7 +248,7 @@ TEST(StackShape, HasADenseFfnBesideExpertsWithNormsOfTheirOwn) {
 }
 
 TEST(StackShape, OfWhatAStepDoesNotDoIsRefusedInOneLine) {
-    for (const auto& [model, why] : {std::pair{"mamba-2.8b", "has another kind of state"},
+    for (const auto& [model, why] : {std::pair{"step-3.7-flash-fp8", "has a gate a head"},
                                      {"deepseek-v3.2", "has layers[dense].attention.index_key"}}) {
         const auto stack = stack_shape(scenario(model, "bf16"));
         ASSERT_FALSE(stack) << model;

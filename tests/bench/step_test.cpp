@@ -263,6 +263,40 @@ TEST(Step, StatesGoOnFromTokenToToken) {
     expect_prompts_to_be_the_same(shape, *threads);
 }
 
+TEST(Step, ChannelsGoOnFromTokenToToken) {
+    // 48 channels with states of 8, steps made of 32 numbers; with an FFN behind them and without.
+    const auto threads = std::move(*Threads::start(2));
+    StackShape shape = toy(WeightFormat::fp32);
+    LayerShape layer = shape.kinds[0];
+    layer.attention = {};
+    layer.count = 1;
+    layer.channels.channels = 48;
+    layer.channels.key_dim = 8;
+    layer.channels.taps = 4;
+    layer.channels.in = {.n = 96, .k = 128, .type = WeightFormat::fp32};
+    layer.channels.select = {.n = 32 + 16, .k = 48, .type = WeightFormat::fp32};
+    layer.channels.step = {.n = 48, .k = 32, .type = WeightFormat::fp32, .bias = true};
+    layer.channels.out = {.n = 128, .k = 48, .type = WeightFormat::fp32};
+    shape.kinds = {layer, layer};
+    shape.kinds[0].ffn = {};
+    for (const bool norms : {false, true}) {
+        for (LayerShape& kind : shape.kinds) kind.channels.norms = norms;
+        expect_states_to_go_on(shape, *threads);
+        expect_prompts_to_be_the_same(shape, *threads);
+    }
+    // No states, but gates before and behind the convolution.
+    for (LayerShape& kind : shape.kinds) {
+        kind.channels.key_dim = 0;
+        kind.channels.taps = 3;
+        kind.channels.norms = false;
+        kind.channels.in.n = kind.channels.made();
+        EXPECT_EQ(kind.channels.in.n, 144);
+        kind.channels.select = kind.channels.step = {};
+    }
+    expect_states_to_go_on(shape, *threads);
+    expect_prompts_to_be_the_same(shape, *threads);
+}
+
 TEST(Step, AttentionMayHaveGatesBehindIt) {
     StackShape shape = toy(WeightFormat::fp32);
     AttentionShape& attention = shape.kinds[0].attention;

@@ -128,8 +128,32 @@ TEST(Tasks, RoutedExpertsAreThoseThatAStepTouches) {
     EXPECT_EQ(find(eight, "layers.ffn.experts.activation")->width, 768);
 }
 
+TEST(Tasks, OfChannelsHaveAStateOrAConvolutionBetweenGates) {
+    // Mamba 2.8B: 5,120 channels with states of 16, read and written in fp32.
+    const auto of = [](const char* model, const char* name) {
+        const auto asked = scenario(model, nullptr, 2.0);
+        for (const Planned& one : plan_tasks(asked, predict::predict(asked).stages[1])) {
+            if (one.task && one.task->name == name) return *one.task;
+        }
+        ADD_FAILURE() << model << " has no " << name;
+        return Task{};
+    };
+    const Task scan = of("mamba-2.8b", "layers.attention.core");
+    EXPECT_EQ(scan.kind, TaskKind::selective_scan);
+    EXPECT_EQ(describe(scan), "2 x 5120 states of 16");
+    EXPECT_EQ(scan.rotated, 2.0 * 2 * 5120 * 16 * 4);
+    EXPECT_FALSE(of("mamba-2.8b", "layers.attention.convolution").plain);
+    const std::string lfm2 = "layers[convolution].attention.";
+    EXPECT_EQ(of("lfm2-1.2b", (lfm2 + "gate").c_str()).kind, TaskKind::multiply);
+    EXPECT_EQ(of("lfm2-1.2b", (lfm2 + "out_gate").c_str()).width, 2048);
+    const Task convolution = of("lfm2-1.2b", (lfm2 + "convolution").c_str());
+    EXPECT_TRUE(convolution.plain);
+    EXPECT_EQ(describe(convolution), "2 x 2048, 3 taps");
+}
+
 TEST(Tasks, EveryOperatorHasATaskOrAReason) {
-    for (const char* model : {"llama-3.1-8b", "qwen3-8b", "mixtral-8x7b", "deepseek-v3", "mamba2-2.7b", "gpt2"}) {
+    for (const char* model : {"llama-3.1-8b", "qwen3-8b", "mixtral-8x7b", "deepseek-v3", "mamba2-2.7b", "gpt2",
+                              "mamba-2.8b", "lfm2-1.2b"}) {
         const auto asked = scenario(model);
         for (const auto& stage : predict::predict(asked).stages) {
             const auto planned = plan_tasks(asked, stage);
@@ -154,8 +178,11 @@ double elements_of_a_token(const Task& task, double tokens) {
             return 2.0 * all + 2.0 * heads(task.kv_heads) + static_cast<double>(task.query_heads);
         case TaskKind::delta_rule:  // and a share
             return 2.0 * all + 2.0 * heads(task.kv_heads) + 2.0 * static_cast<double>(task.query_heads);
+        case TaskKind::selective_scan:  // values, steps and gates in and values out, keys and queries
+            return 4.0 * all + 2.0 * static_cast<double>(task.head_dim);
         case TaskKind::add:
         case TaskKind::activation:
+        case TaskKind::multiply:
         case TaskKind::output_gate:
         case TaskKind::gated_norm:
             return 3.0 * all;
@@ -301,7 +328,7 @@ TEST(Tasks, ThatOurKernelsDoOtherwiseAreRefused) {
               "no kernel for this kind of attention");
     EXPECT_EQ(refused("kimi-k2.5", "layers[moe].ffn.experts.down"),
               "no kernel reads int4 of 4.5 bits, scales included; --dtype int4 asks for groups of 128");
-    EXPECT_EQ(refused("mamba-2.8b", "layers.attention.core"), "no kernel for this kind of state");
+    EXPECT_EQ(refused("step-3.7-flash-fp8", "layers[full,moe].attention.gate"), "no kernel for one gate a head");
     EXPECT_EQ(refused("deepseek-v4-flash-fp8", "layers[pool4].ffn.residual"), "no kernel for several residual streams");
     EXPECT_EQ(refused("gemma-3-4b", "layers[sliding].attention.core"), "");
 }

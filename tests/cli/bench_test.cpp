@@ -188,16 +188,32 @@ TEST(Bench, AFileThatIsNoGgufIsSaidToBeNone) {
     EXPECT_NE(answer.err.find("does not begin with GGUF"), std::string::npos) << answer.err;
 }
 
+/// Step 3.7's kind: one gate a head, which no step has.
+constexpr const char* gated_heads = R"({"architectures": ["Step3p7FlashForCausalLM"], "model_type": "step3p7",
+    "hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32,
+    "num_hidden_layers": 2, "vocab_size": 320, "torch_dtype": "bfloat16", "sliding_window": 64,
+    "first_k_dense_replace": 2, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64,
+    "tie_word_embeddings": false})";
+
 TEST(Bench, AModelOfAnotherKindIsRunOperatorByOperator) {
-    const Answer answer = run({"bench", "mamba-2.8b", "--layers", "1", "--threads", "1", "--seconds", "0.001",
-                               "--context", "16", "--dtype", "fp32", "--backend", "own"});
+    const TemporaryFolder folder;
+    const std::string model = folder.write("gated/config.json", gated_heads);
+    const Answer answer = run(quick(model, {"--backend", "own"}));
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
-    EXPECT_NE(answer.out.find("layers.attention.in "), std::string::npos);
+    EXPECT_NE(answer.out.find("layers[full,dense].attention.qkv "), std::string::npos) << answer.out;
     EXPECT_NE(
-        answer.out.find(
-            "a whole step needs layers of attention or states and an FFN, and this one has another kind of state"),
+        answer.out.find("a whole step needs layers of attention or states and an FFN, and this one has a gate a head"),
         std::string::npos)
         << answer.out;
+}
+
+TEST(Bench, AModelOfStatesAloneIsRun) {
+    const Answer answer = run({"bench", "mamba-2.8b", "--layers", "1", "--threads", "1", "--seconds", "0.001",
+                               "--context", "16", "--dtype", "bf16", "--backend", "own"});
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("1 x 5120 states of 16 "), std::string::npos) << answer.out;
+    EXPECT_NE(answer.out.find("decode step, batch 1, context 16"), std::string::npos) << answer.out;
+    EXPECT_EQ(answer.out.find("not run"), std::string::npos) << answer.out;
 }
 
 TEST(Bench, AStepOfAModelUnlikeLlamaIsRun) {
@@ -342,7 +358,8 @@ TEST(Bench, WhereNothingOfWhatWasAskedForRunsItEndsWithFour) {
     EXPECT_EQ(operators.err.find("a call takes"), std::string::npos) << operators.err;
     EXPECT_NE(operators.err.find("(embedding: needs "), std::string::npos) << operators.err;
     EXPECT_NE(operators.err.find(" GB of memory, and "), std::string::npos) << operators.err;
-    const Answer other = run({"bench", "mamba-2.8b", "--threads", "1", "--only", "steps", "--backend", "own"});
+    const std::string gated = folder.write("gated/config.json", gated_heads);
+    const Answer other = run(quick(gated, {"--only", "steps", "--backend", "own"}));
     EXPECT_EQ(other.exit_code, 4) << other.err;
     EXPECT_NE(other.err.find("a whole step needs layers of attention or states and an FFN"), std::string::npos)
         << other.err;

@@ -119,7 +119,13 @@ Outcome refused(const Task& task, std::string why) {
     return none;
 }
 
+/// What the plugin has no kernel for though it has one of that name, or would take for something else.
+bool processors_only(const Task& task) {
+    return task.kind == TaskKind::selective_scan || task.kind == TaskKind::multiply || task.plain;
+}
+
 Result<std::vector<Outcome>> run_cuda_task(const CudaCall& call, const CudaPlace& place, const Task& task) {
+    if (processors_only(task)) return std::vector{refused(task, "no kernel in the CUDA plugin")};
     Json request = bench_request(place);
     request["tasks"].push_back(task_json(task));
     const auto answer = ask(call, request);
@@ -221,6 +227,9 @@ Json json_of(const Shape& shape) {
         if constexpr (std::is_same_v<decltype(field), const StateMixerShape&>) {
             if (field.heads == 0) return;
         }
+        if constexpr (std::is_same_v<decltype(field), const ChannelMixerShape&>) {
+            if (field.channels == 0) return;
+        }
         json[name] = json_of(field);
     });
     return json;
@@ -245,7 +254,7 @@ Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaP
     std::optional<Problem> problem;
     Fields fields(*answer, file, "", problem);
     std::vector<StepOutcome> outcomes;
-    const auto mixes = [](const LayerShape& layer) { return layer.attention.query_heads > 0 || layer.state.heads > 0; };
+    const auto mixes = [](const LayerShape& layer) { return layer.mixes(); };
     const auto feeds = [](const LayerShape& layer) { return static_cast<bool>(layer.ffn.up); };
     const auto read = [&](Fields& result) {
         StepOutcome& outcome = outcomes.emplace_back();

@@ -334,6 +334,10 @@ HeadWidths head_widths(const Task& task) {
     return {task.head_dim, value_width(task), task.latent};
 }
 
+SelectiveShape selective_shape(const Task& task) {
+    return {task.batch, task.width, task.head_dim, task.tokens};
+}
+
 StateShape state_shape(const Task& task) {
     return {task.batch, task.query_heads, task.kv_heads, task.head_dim, task.value_dim, task.tokens};
 }
@@ -365,7 +369,10 @@ Numbers numbers_of(const Task& task) {
             return {task.rows * state_space_width(state_shape(task)), values};
         case TaskKind::delta_rule:
             return {task.rows * delta_width(state_shape(task)), values};
+        case TaskKind::selective_scan:
+            return {task.rows * selective_shape(task).width(), values};
         case TaskKind::activation:
+        case TaskKind::multiply:
         case TaskKind::output_gate:
         case TaskKind::add_two:
         case TaskKind::gated_norm:
@@ -384,6 +391,7 @@ Numbers numbers_of(const Task& task) {
 }
 
 std::int64_t gains_of(const Task& task) {
+    if (task.kind == TaskKind::selective_scan) return task.width * task.head_dim;
     if (task.sinks || keeps_state(task)) return task.query_heads;
     return task.kind == TaskKind::convolution ? task.taps * task.width : task.width;
 }

@@ -9,6 +9,7 @@
 
 #include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/kernels/products.hpp"
+#include "roofline/bench/kernels/selective_scan.hpp"
 #include "roofline/bench/kernels/state_space.hpp"
 #include "roofline/bench/task.hpp"
 #include "roofline/bench/threads.hpp"
@@ -113,6 +114,7 @@ struct Operands {
 
 HeadWidths head_widths(const Task& task);
 StateShape state_shape(const Task& task);
+SelectiveShape selective_shape(const Task& task);
 
 /// `rotate_past`: bytes that the copies together must reach. Fails where memory is short.
 Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threads& threads);

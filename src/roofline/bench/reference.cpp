@@ -51,6 +51,28 @@ std::vector<double> after_space(const Operands& operands, std::int64_t sequence,
     }
     return results;
 }
+std::vector<double> after_scan(const Operands& operands, std::int64_t sequence, std::int64_t channel) {
+    const SelectiveShape shape = selective_shape(operands.task);
+    const float* kept = operands.keys[0].as<float>() + sequence * shape.channels * shape.key_dim;
+    std::vector<double> state;
+    for (std::int64_t k = 0; k < shape.key_dim; ++k) state.push_back(kept[shape.place(channel, k)]);
+    std::vector<double> results;
+    for (std::int64_t token = 0; token < shape.tokens; ++token) {
+        const float* row = operands.x.data() + (sequence * shape.tokens + token) * shape.width();
+        const double value = row[channel];
+        const double step = std::log1p(std::exp(double{row[shape.channels + channel]}));
+        const double gate = row[2 * shape.channels + channel];
+        const float* keys = row + 3 * shape.channels;
+        double y = double{operands.bias[size(channel)]} * value;
+        for (std::int64_t k = 0; k < shape.key_dim; ++k) {
+            const double rate = operands.gain[size(shape.place(channel, k))];
+            state[size(k)] = std::exp(-step * rate) * state[size(k)] + step * value * double{keys[k]};
+            y += state[size(k)] * double{keys[shape.key_dim + k]};
+        }
+        results.push_back(y * gate / (1.0 + std::exp(-gate)));
+    }
+    return results;
+}
 std::vector<double> after_delta(const Operands& operands, std::int64_t sequence, std::int64_t head, std::int64_t i) {
     const StateShape shape = state_shape(operands.task);
     const std::int64_t group = head * shape.groups / shape.heads;
@@ -213,7 +235,7 @@ std::vector<Sample> reference(const Operands& operands) {
                             at < 0 ? past[(before + at) * task.width + i] : x[(row - token + at) * task.width + i];
                         sum += double{operands.gain[size(tap * task.width + i)]} * input;
                     }
-                    samples.push_back({row * task.width + i, sum / (1.0 + std::exp(-sum))});
+                    samples.push_back({row * task.width + i, task.plain ? sum : sum / (1.0 + std::exp(-sum))});
                 }
             }
             break;
@@ -234,6 +256,16 @@ std::vector<Sample> reference(const Operands& operands) {
                 }
             }
             break;
+        case TaskKind::selective_scan:
+            for (const std::int64_t sequence : spread(task.batch, 3)) {
+                for (const std::int64_t channel : spread(task.width, 48)) {
+                    const auto found = after_scan(operands, sequence, channel);
+                    for (const std::int64_t token : spread(task.tokens, 5))
+                        samples.push_back(
+                            {(sequence * task.tokens + token) * task.width + channel, found[size(token)]});
+                }
+            }
+            break;
         case TaskKind::add:  // y += x, with y = x before
             for (const std::int64_t i : spread(task.rows * task.width, 256)) samples.push_back({i, 2.0 * double{x[i]}});
             break;
@@ -246,6 +278,14 @@ std::vector<Sample> reference(const Operands& operands) {
                 const double value = x[i];
                 const double u = std::sqrt(2.0 / std::numbers::pi) * (value + 0.044715 * value * value * value);
                 samples.push_back({i, 0.5 * value * (1.0 + std::tanh(u))});
+            }
+            break;
+        case TaskKind::multiply:
+            for (const std::int64_t row : spread(task.rows, 3)) {
+                for (const std::int64_t i : spread(task.width, 64)) {
+                    const float* own = x + row * 2 * task.width + i;
+                    samples.push_back({row * task.width + i, double{own[0]} * double{own[task.width]}});
+                }
             }
             break;
         case TaskKind::output_gate:

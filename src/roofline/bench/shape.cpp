@@ -92,7 +92,11 @@ class LayerReader {
         // A layer may be one of both blocks alone.
         const bool mixes = names_.has(prefix_ + ".attention.out");
         if (mixes) {
-            auto found = names_.has(prefix_ + ".attention.in") ? read_state(layer) : read_attention(layer);
+            const bool by_channels =
+                names_.has(prefix_ + ".attention.select") || names_.has(prefix_ + ".attention.out_gate");
+            auto found = by_channels                             ? read_channels(layer)
+                         : names_.has(prefix_ + ".attention.in") ? read_state(layer)
+                                                                 : read_attention(layer);
             if (!found) return std::unexpected(found.error());
         }
         if (ffn_added) {
@@ -199,6 +203,29 @@ class LayerReader {
         return all_well();
     }
 
+    Fit<void> read_channels(LayerShape& layer) {
+        ChannelMixerShape& shape = layer.channels;
+        const Operator* convolution = take("attention.convolution");
+        const Operator* core = take("attention.core");
+        const bool gates = take("attention.gate") != nullptr && take("attention.out_gate") != nullptr;
+        shape.norms = take("attention.select_norm") != nullptr;
+        if (convolution == nullptr || (core == nullptr) != gates) return unfit("has another kind of state");
+        product("attention.in", shape.in);
+        product("attention.select", shape.select);
+        product("attention.step", shape.step);
+        product("attention.out", shape.out);
+        layer.count = whole(convolution->count);
+        shape.channels = whole(convolution->extent.written);
+        shape.taps = whole(convolution->flops.terms[0].factor / (2.0 * convolution->extent.written));
+        if (core != nullptr) shape.key_dim = whole(core->extent.key_dim);
+        const bool selects = gates ? !shape.select && !shape.step
+                                   : shape.select.n == shape.step.k + 2 * shape.key_dim &&
+                                         shape.select.k == shape.channels && shape.step.n == shape.channels;
+        const bool fits = selects && shape.in.n == shape.made() && shape.out.k == shape.channels;
+        if (!fits && !problem_) return unfit("has another kind of state");
+        return all_well();
+    }
+
     Fit<void> read_ffn(LayerShape& layer) {
         FfnShape& shape = layer.ffn;
         // Gemma 4: a dense FFN beside the experts, scales of the router's rows and of its choice, and one of the layer.
@@ -288,7 +315,7 @@ Fit<LlamaShape> as_llama(const StackShape& stack) {
     const LayerShape& layer = stack.kinds.front();
     const AttentionShape& attention = layer.attention;
     const FfnShape& ffn = layer.ffn;
-    if (layer.state.heads > 0) return unfit("has layers with a state");
+    if (layer.state.heads > 0 || layer.channels.channels > 0) return unfit("has layers with a state");
     if (attention.query_heads == 0 || !ffn.up) return unfit("has layers of one block");
     if (attention.latent()) return unfit("has latent attention");
     if (!attention.rotary) return unfit("has no rotary embedding");

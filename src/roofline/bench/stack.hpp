@@ -83,6 +83,26 @@ struct StateMixerShape {
     std::int64_t kept() const { return values() * key_dim + (taps - 1) * channels(); }
 };
 
+/// A layer that mixes tokens channel by channel in place of attention. Mamba-1: the first product makes values and
+/// gates; values go through a convolution, which a second product makes steps (of few numbers, and a third all of
+/// them), keys and queries of; a state of each channel takes them. LFM2: the first product makes two gates and values,
+/// and the convolution stands between the gates.
+struct ChannelMixerShape {
+    std::int64_t channels = 0;  // 0: there is none
+    std::int64_t taps = 0;      // of the convolution
+    std::int64_t key_dim = 0;   // numbers of a state; 0: there is none, LFM2
+    bool norms = false;         // of what makes steps, of keys and of queries
+    ProductShape in;
+    ProductShape select;
+    ProductShape step;
+    ProductShape out;
+
+    /// Rows of the first product.
+    std::int64_t made() const { return (key_dim > 0 ? 2 : 3) * channels; }
+    /// Numbers that a sequence keeps.
+    std::int64_t kept() const { return channels * (key_dim + taps - 1); }
+};
+
 struct FfnShape {
     bool gated = true;
     std::int64_t experts = 0;  // routed ones; 0: the FFN is dense
@@ -107,12 +127,16 @@ struct LayerShape {
     std::int64_t count = 0;
     AttentionShape attention;  // without heads: there is none
     StateMixerShape state;
+    ChannelMixerShape channels;
     FfnShape ffn;           // without `up`: there is none
     bool parallel = false;  // attention and FFN read the same input, and their results are added up together
     bool norm_before_attention = false;
     bool norm_after_attention = false;
     bool norm_before_ffn = false;
     bool norm_after_ffn = false;
+
+    /// Whether there is something in place of an FFN alone: attention, or what stands for it.
+    bool mixes() const { return attention.query_heads > 0 || state.heads > 0 || channels.channels > 0; }
 };
 
 /// Kinds of layers come one after the other, however a model mixes them.
@@ -199,12 +223,26 @@ void each_field(Shape& shape, const Visit& visit) {
 }
 
 template <class Shape, class Visit>
+    requires std::same_as<std::remove_const_t<Shape>, ChannelMixerShape>
+void each_field(Shape& shape, const Visit& visit) {
+    visit("channels", shape.channels);
+    visit("taps", shape.taps);
+    visit("key_dim", shape.key_dim);
+    visit("norms", shape.norms);
+    visit("in", shape.in);
+    visit("select", shape.select);
+    visit("step", shape.step);
+    visit("out", shape.out);
+}
+
+template <class Shape, class Visit>
     requires std::same_as<std::remove_const_t<Shape>, LayerShape>
 void each_field(Shape& shape, const Visit& visit) {
     visit("name", shape.name);
     visit("count", shape.count);
     visit("attention", shape.attention);
     visit("state", shape.state);
+    visit("channels", shape.channels);
     visit("ffn", shape.ffn);
     visit("parallel", shape.parallel);
     visit("norm_before_attention", shape.norm_before_attention);

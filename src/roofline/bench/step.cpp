@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "roofline/bench/kernels/rowwise.hpp"
+#include "roofline/bench/kernels/selective_scan.hpp"
 #include "roofline/bench/step_run.hpp"
 
 namespace roofline::bench {
@@ -80,8 +81,11 @@ class Model final : public CpuModel {
             if (inside < attention.unturned()) return layer.into_queries[size(row / each)].weights.at(column, inside);
             return layer.out_of_results[size(row / each)].weights.at(inside - attention.unturned(), column);
         }
-        if (place.which == Matrix::taps)
-            return layer.taps.as<float>()[row * run_.shape.kinds[place.kind].state.channels() + column];
+        if (place.which == Matrix::taps) {
+            const LayerShape& shape = run_.shape.kinds[place.kind];
+            const std::int64_t width = shape.state.heads > 0 ? shape.state.channels() : shape.channels.channels;
+            return layer.taps.as<float>()[row * width + column];
+        }
         return matrix(layer, place).weights.at(row, column);
     }
     double embedding(std::int64_t token, std::int64_t column) const override {
@@ -123,6 +127,10 @@ class Model final : public CpuModel {
                 return layer.latent_up;
             case Matrix::in:
                 return layer.in;
+            case Matrix::select:
+                return layer.select;
+            case Matrix::step:
+                return layer.step;
             default:
                 return layer.out;
         }
@@ -175,12 +183,13 @@ class Model final : public CpuModel {
             run_.norm(stream_, normed, run_.rows);
             return normed;
         };
-        const bool mixes = shape.state.heads > 0 || shape.attention.query_heads > 0;
         const float* seen = nullptr;
-        if (mixes) {
+        if (shape.mixes()) {
             seen = input(shape.norm_before_attention);
             if (shape.state.heads > 0)
                 mix_by_states(run_, shape.state, layer, seen, attended);
+            else if (shape.channels.channels > 0)
+                mix_by_channels(run_, shape.channels, layer, seen, attended);
             else
                 mix_by_attention(run_, shape.attention, layer, seen, attended);
             if (shape.norm_after_attention) run_.norm(attended, attended, run_.rows);
@@ -243,6 +252,9 @@ Result<std::unique_ptr<CpuModel>> CpuModel::make(const StackShape& shape, const 
         for (const std::int64_t width : {attention.head_dim, attention.value_dim, attention.entry(), attention.rank}) {
             if (width % 32 != 0) return fail(fmt::format("heads of {} are no multiple of 32", width));
         }
+        if (layer.channels.channels % SelectiveShape::abreast != 0)
+            return fail(
+                fmt::format("{} channels are no multiple of {}", layer.channels.channels, SelectiveShape::abreast));
     }
     const StepBytes bytes = step_bytes(shape, largest);
     const std::vector<std::int64_t> distinct = distinct_of(shape, bytes, memory);

@@ -69,6 +69,8 @@ class CpuModel {
         latent_down,
         latent_up,
         in,
+        select,
+        step,
         taps,
         head
     };

@@ -10,7 +10,7 @@ StepRun::StepRun(const StackShape& model, const StepWork& most, Threads& team)
     : shape(model), largest(most), threads(team) {
     std::int64_t widest = shape.hidden;
     for (const LayerShape& layer : shape.kinds)
-        widest = std::max({widest, layer.attention.q_down.n, layer.state.channels()});
+        widest = std::max({widest, layer.attention.q_down.n, layer.state.channels(), layer.channels.channels});
     gain.assign(static_cast<std::size_t>(widest), 1.0F);
     norm_bias.assign(static_cast<std::size_t>(widest), CpuModel::bias);
 }

@@ -67,6 +67,7 @@ class StepRun {
 // The blocks of a layer: y is what they make of x, both rows of the model's width.
 void mix_by_attention(StepRun& run, const AttentionShape& shape, const LayerWeights& layer, const float* x, float* y);
 void mix_by_states(StepRun& run, const StateMixerShape& shape, const LayerWeights& layer, const float* x, float* y);
+void mix_by_channels(StepRun& run, const ChannelMixerShape& shape, const LayerWeights& layer, const float* x, float* y);
 void feed_forward(StepRun& run, const FfnShape& shape, const LayerWeights& layer, const float* x, float* y);
 
 }  // namespace roofline::bench

@@ -25,6 +25,8 @@ void each_product(const LayerShape& layer, const StepWork& work,
     visit(attention.out, 1);
     visit(layer.state.in, 1);
     visit(layer.state.out, 1);
+    const ChannelMixerShape& channels = layer.channels;
+    for (const ProductShape* shape : {&channels.in, &channels.select, &channels.step, &channels.out}) visit(*shape, 1);
     const FfnShape& ffn = layer.ffn;
     const std::int64_t experts = std::max<std::int64_t>(1, ffn.experts);
     visit(ffn.router, 1);
@@ -54,6 +56,9 @@ std::int64_t layer_bytes(const LayerShape& shape, DType kv, const StepWork& work
     std::int64_t bytes = cache.key_bytes + cache.value_bytes;
     if (shape.state.heads > 0)
         bytes += 4 * (work.batch * shape.state.kept() + shape.state.taps * shape.state.channels());
+    const ChannelMixerShape& channels = shape.channels;
+    if (channels.channels > 0)
+        bytes += 4 * (work.batch * channels.kept() + channels.channels * (channels.taps + channels.key_dim));
     each_product(shape, work, [&](const ProductShape& product, std::int64_t count) {
         if (product) bytes += count * WeightMatrix::bytes(product.n, product.k, product.type);
     });
@@ -79,7 +84,9 @@ std::int64_t numbers_under_way(const StackShape& shape, const LayerShape& layer)
     const std::int64_t of_ffn = ffn.slots() * of_row + ffn.experts + ffn.shared_up.n + ffn.shared_down.k +
                                 2 * ffn.latent_down.n + (ffn.norms_apart ? shape.hidden : 0);
     const std::int64_t of_state = layer.state.in.n + 5 * layer.state.channels();
-    return 4 * shape.hidden + of_attention + of_state + of_ffn;
+    const ChannelMixerShape& channels = layer.channels;
+    const std::int64_t of_channels = channels.in.n + 8 * channels.channels + 2 * channels.select.n + channels.step.k;
+    return 4 * shape.hidden + of_attention + of_state + of_channels + of_ffn;
 }
 
 }  // namespace
@@ -183,18 +190,34 @@ Result<void> WeightMaker::attention(LayerWeights& layer, const AttentionShape& s
     return {};
 }
 
+namespace {
+
+Result<void> fill_with(Memory& target, std::int64_t count, float value) {
+    if (auto done = take(target, Memory::reserve(4 * count)); !done) return done;
+    std::fill_n(target.as<float>(), count, value);
+    return {};
+}
+
+}  // namespace
+
+// Sequences begin with nothing.
 Result<void> WeightMaker::state(LayerWeights& layer, const StateMixerShape& shape, const StepWork& work) {
     if (auto done = take(layer.in, linear(shape.in)); !done) return done;
     if (auto done = take(layer.out, linear(shape.out)); !done) return done;
     if (auto done = take(layer.taps, numbers(shape.taps * shape.channels(), DType::fp32)); !done) return done;
-    // Sequences begin with nothing.
-    const auto nothing = [&](Memory& target, std::int64_t count) -> Result<void> {
-        if (auto done = take(target, Memory::reserve(4 * count)); !done) return done;
-        std::fill_n(target.as<float>(), count, 0.0F);
-        return {};
-    };
-    if (auto done = nothing(layer.keys, work.batch * shape.values() * shape.key_dim); !done) return done;
-    return nothing(layer.past, work.batch * (shape.taps - 1) * shape.channels());
+    if (auto done = fill_with(layer.keys, work.batch * shape.values() * shape.key_dim, 0.0F); !done) return done;
+    return fill_with(layer.past, work.batch * (shape.taps - 1) * shape.channels(), 0.0F);
+}
+
+Result<void> WeightMaker::channels(LayerWeights& layer, const ChannelMixerShape& shape, const StepWork& work) {
+    if (auto done = take(layer.in, linear(shape.in)); !done) return done;
+    if (auto done = take(layer.select, linear(shape.select)); !done) return done;
+    if (auto done = take(layer.step, linear(shape.step)); !done) return done;
+    if (auto done = take(layer.out, linear(shape.out)); !done) return done;
+    if (auto done = take(layer.taps, numbers(shape.taps * shape.channels, DType::fp32)); !done) return done;
+    if (auto done = fill_with(layer.rates, shape.channels * shape.key_dim, 1.0F); !done) return done;
+    if (auto done = fill_with(layer.keys, work.batch * shape.channels * shape.key_dim, 0.0F); !done) return done;
+    return fill_with(layer.past, work.batch * (shape.taps - 1) * shape.channels, 0.0F);
 }
 
 Result<void> WeightMaker::ffn(LayerWeights& layer, const FfnShape& shape) {
@@ -214,12 +237,12 @@ Result<void> WeightMaker::ffn(LayerWeights& layer, const FfnShape& shape) {
 Result<LayerWeights> WeightMaker::layer(const LayerShape& shape, DType kv, const StepWork& work) {
     LayerWeights layer;
     if (auto done = attention(layer, shape.attention, work); !done) return std::unexpected(done.error());
-    if (shape.state.heads > 0) {
-        if (auto done = state(layer, shape.state, work); !done) return std::unexpected(done.error());
-        if (auto done = ffn(layer, shape.ffn); !done) return std::unexpected(done.error());
+    if (auto done = ffn(layer, shape.ffn); !done) return std::unexpected(done.error());
+    if (shape.state.heads > 0 || shape.channels.channels > 0) {
+        auto done = shape.state.heads > 0 ? state(layer, shape.state, work) : channels(layer, shape.channels, work);
+        if (!done) return std::unexpected(done.error());
         return layer;
     }
-    if (auto done = ffn(layer, shape.ffn); !done) return std::unexpected(done.error());
     const CacheShape cache = cache_shape(shape.attention, kv, work);
     if (auto done = take(layer.keys, numbers(cache.key_bytes * 8 / bits(kv), kv)); !done)
         return std::unexpected(done.error());

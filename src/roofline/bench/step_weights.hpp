@@ -37,6 +37,8 @@ struct LayerWeights {
     Memory keys;  // or latent entries; states
     Memory values;
     Linear in;  // of a layer with a state
+    Linear select, step;
+    Memory rates;
     Memory taps;
     Memory past;  // of the convolution
 };
@@ -66,6 +68,7 @@ class WeightMaker {
   private:
     Result<void> attention(LayerWeights& layer, const AttentionShape& shape, const StepWork& work);
     Result<void> state(LayerWeights& layer, const StateMixerShape& shape, const StepWork& work);
+    Result<void> channels(LayerWeights& layer, const ChannelMixerShape& shape, const StepWork& work);
     Result<void> ffn(LayerWeights& layer, const FfnShape& shape);
 
     Threads& threads_;

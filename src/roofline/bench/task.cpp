@@ -205,8 +205,8 @@ bool same_work(const Task& a, const Task& b) {
            a.activations == b.activations && a.batch == b.batch && a.tokens == b.tokens && a.context == b.context &&
            a.window == b.window && a.query_heads == b.query_heads && a.kv_heads == b.kv_heads &&
            a.head_dim == b.head_dim && a.value_dim == b.value_dim && a.latent == b.latent && a.sinks == b.sinks &&
-           a.run == b.run && a.taps == b.taps && (!touches_cache || a.kv == b.kv) && a.rows == b.rows &&
-           a.width == b.width && a.chosen == b.chosen;
+           a.run == b.run && a.taps == b.taps && a.plain == b.plain && (!touches_cache || a.kv == b.kv) &&
+           a.rows == b.rows && a.width == b.width && a.chosen == b.chosen;
 }
 
 std::string describe(const Task& task) {
@@ -235,6 +235,9 @@ std::string describe(const Task& task) {
         case TaskKind::delta_rule:
             return fmt::format("{} x {} states of {} x {}{}", task.batch, task.query_heads, task.head_dim,
                                task.value_dim, task.tokens > 1 ? fmt::format(", {} tokens", task.tokens) : "");
+        case TaskKind::selective_scan:
+            return fmt::format("{} x {} states of {}{}", task.batch, task.query_heads, task.head_dim,
+                               task.tokens > 1 ? fmt::format(", {} tokens", task.tokens) : "");
         case TaskKind::choice:
             return fmt::format("{} x {} of {}", task.rows, task.chosen, task.width);
         case TaskKind::expert_sum:
@@ -264,6 +267,8 @@ std::string_view name(TaskKind kind) {
             return "state_space";
         case TaskKind::delta_rule:
             return "delta_rule";
+        case TaskKind::selective_scan:
+            return "selective_scan";
         case TaskKind::add:
             return "add";
         case TaskKind::add_two:
@@ -274,6 +279,8 @@ std::string_view name(TaskKind kind) {
             return "plain_activation";
         case TaskKind::output_gate:
             return "output_gate";
+        case TaskKind::multiply:
+            return "multiply";
         case TaskKind::rotary:
             return "rotary";
         case TaskKind::kv_write:
@@ -320,14 +327,18 @@ Planned plan_scan(const Operator& op, const Operator* recurrent, const Operator*
     const auto& extent = op.extent;
     const double elements = extent.heads * extent.key_dim * extent.value_dim;
     const double values = extent.heads * extent.value_dim;
-    if (convolution == nullptr || recurrent == nullptr) return refuse("no kernel for this kind of state");
+    if (convolution == nullptr) return refuse("no kernel for this kind of state");
+    if (recurrent == nullptr) recurrent = &op;  // there is one way only
     task.query_heads = whole(extent.heads);
     task.head_dim = whole(extent.key_dim);
     task.value_dim = whole(extent.value_dim);
     task.kv_heads = whole((convolution->extent.written - values) / 2.0 / extent.key_dim);
     task.width = whole(values);
     const double of_a_token = recurrent->flops.terms[0].factor;
-    if (recurrent->flops.size == 1 && of_a_token == 5.0 * elements + 2.0 * values) {
+    if (recurrent->flops.size == 1 && of_a_token == 9.0 * elements && extent.value_dim == 1.0) {
+        task.kind = TaskKind::selective_scan;
+        task.kv_heads = 1;
+    } else if (recurrent->flops.size == 1 && of_a_token == 5.0 * elements + 2.0 * values) {
         task.kind = TaskKind::state_space;
     } else if (recurrent->flops.size == 1 && of_a_token == 7.0 * elements) {
         task.kind = TaskKind::delta_rule;
@@ -342,8 +353,8 @@ Planned plan_scan(const Operator& op, const Operator* recurrent, const Operator*
 }
 
 /// Element-wise work, each at the sizes that its operator has. `core`: the attention beside it; `down`: the product
-/// that reads what comes out.
-Planned plan_elementwise(const Operator& op, const Operator* core, const Operator* down, Task task) {
+/// that reads what comes out; `gated_twice`: before and behind a short convolution, LFM2's.
+Planned plan_elementwise(const Operator& op, const Operator* core, const Operator* down, bool gated_twice, Task task) {
     const std::string_view last = last_part(op.name);
     const std::int64_t read = whole(op.extent.read);
     const std::int64_t written = whole(op.extent.written);
@@ -375,6 +386,12 @@ Planned plan_elementwise(const Operator& op, const Operator* core, const Operato
         task.width = written / chosen;
         return {task, ""};
     }
+    if ((last == "gate" || last == "out_gate") && gated_twice) {
+        if (read != 2 * written) return refuse("no kernel for this gate");
+        task.kind = TaskKind::multiply;
+        task.width = written;
+        return {task, ""};
+    }
     if (last == "gate" && grouped(core)) {
         if (read != 2 * written) return refuse("no kernel for one gate a head");
         task.kind = TaskKind::output_gate;
@@ -402,6 +419,7 @@ Planned plan_elementwise(const Operator& op, const Operator* core, const Operato
     }
     if (last == "convolution") {
         task.kind = TaskKind::convolution;
+        task.plain = gated_twice;
         task.width = written;
         task.taps = whole(op.flops.terms[0].factor / (2.0 * op.extent.written));
         if (read != written || task.taps < 2) return refuse("no kernel for this convolution");
@@ -464,7 +482,8 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
             task.width = whole(op.extent.written);
             planned.push_back({task, ""});
         } else {
-            planned.push_back(plan_elementwise(op, core, beside(lowered, op, "down"), task));
+            const bool gated_twice = beside(lowered, op, "out_gate") != nullptr;
+            planned.push_back(plan_elementwise(op, core, beside(lowered, op, "down"), gated_twice, task));
         }
     }
     return planned;

@@ -18,17 +18,19 @@ enum class TaskKind {
     product,
     absorption,  // products of each head: into queries before latent attention, and out of its results
     attention,
-    norm,         // by the root mean square
-    layer_norm,   // by mean and deviation, with a bias
-    gated_norm,   // by the root mean square, and a gate
-    convolution,  // over the last tokens
-    state_space,  // a state, and tokens that go into it: Mamba-2
-    delta_rule,   // the same, of a gated delta net
+    norm,            // by the root mean square
+    layer_norm,      // by mean and deviation, with a bias
+    gated_norm,      // by the root mean square, and a gate
+    convolution,     // over the last tokens
+    state_space,     // a state, and tokens that go into it: Mamba-2
+    delta_rule,      // the same, of a gated delta net
+    selective_scan,  // of every channel: Mamba-1
     add,
     add_two,           // of attention and FFN, where they read the same input
     activation,        // of a gate, times what it gates
     plain_activation,  // without a gate
     output_gate,       // what attention found, times 1 / (1 + e^-gate)
+    multiply,          // two numbers beside each other
     rotary,
     kv_write,
     embedding,
@@ -69,7 +71,8 @@ struct Task {
     std::int64_t width = 0;   // choice: experts there are
     std::int64_t chosen = 0;  // choice, expert_sum: experts of a row
     std::int64_t run = 0;     // gated_norm: values that are normed together
-    std::int64_t taps = 0;    // convolution: tokens it looks at
+    std::int64_t taps = 0;    // convolution: tokens it looks at,
+    bool plain = false;       // and that no activation follows it
 
     // Of one call, as `predict` counts them.
     double count = 1.0;
@@ -103,9 +106,10 @@ inline std::int64_t fused_heads(const Task& task) {
 }
 
 /// Where a state is kept for each sequence, of which there are `query_heads` of head_dim x value_dim, `kv_heads` groups
-/// of them with keys of their own.
+/// of them with keys of their own. (Mamba-1: one of head_dim numbers for each channel.)
 inline bool keeps_state(const Task& task) {
-    return task.kind == TaskKind::state_space || task.kind == TaskKind::delta_rule;
+    return task.kind == TaskKind::state_space || task.kind == TaskKind::delta_rule ||
+           task.kind == TaskKind::selective_scan;
 }
 
 /// The same kernel on the same sizes, whatever it is called.

@@ -8,6 +8,7 @@
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/routing.hpp"
 #include "roofline/bench/kernels/rowwise.hpp"
+#include "roofline/bench/kernels/selective_scan.hpp"
 #include "roofline/bench/kernels/state_space.hpp"
 
 namespace roofline::bench {
@@ -126,7 +127,7 @@ class OwnKernel final : public Kernel {
                 break;
             case TaskKind::convolution:
                 convolve(x, operands_.gain.data(), operands_.bias.data(), keys(copy).as<float>(), y,
-                         {task.batch, task.tokens, task.width, task.taps}, threads_);
+                         {task.batch, task.tokens, task.width, task.taps, task.plain}, threads_);
                 break;
             case TaskKind::state_space:
                 state_space_step(x, operands_.gain.data(), operands_.bias.data(), keys(copy).as<float>(), y,
@@ -134,6 +135,10 @@ class OwnKernel final : public Kernel {
                 break;
             case TaskKind::delta_rule:
                 delta_step(x, operands_.gain.data(), keys(copy).as<float>(), y, state_shape(task), threads_);
+                break;
+            case TaskKind::selective_scan:
+                selective_scan(x, operands_.gain.data(), operands_.bias.data(), keys(copy).as<float>(), y,
+                               selective_shape(task), threads_);
                 break;
             case TaskKind::add:
                 add(y, x, task.rows, task.width, threads_);
@@ -143,6 +148,10 @@ class OwnKernel final : public Kernel {
                 break;
             case TaskKind::activation:
                 silu_multiply(x, y, task.rows, task.width, threads_);
+                break;
+            case TaskKind::multiply:
+                multiply_rows({x, 2 * task.width}, {x + task.width, 2 * task.width}, y, task.rows, task.width,
+                              threads_);
                 break;
             case TaskKind::output_gate:
                 open_gates(x, y, task.rows, task.width, threads_);
@@ -272,6 +281,8 @@ class Own final : public Backend {
             }
             if (task.query_heads / task.kv_heads > 256) return "more than 256 query heads share a KV head";
         }
+        if (task.kind == TaskKind::selective_scan && task.width % SelectiveShape::abreast != 0)
+            return fmt::format("{} channels are no multiple of {}", task.width, SelectiveShape::abreast);
         return std::nullopt;
     }
 

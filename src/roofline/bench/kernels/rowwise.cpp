@@ -7,6 +7,9 @@
 #include <limits>
 #include <vector>
 
+#include "roofline/bench/kernels/best_of.hpp"
+#include "roofline/bench/kernels/exponential.hpp"
+
 namespace roofline::bench {
 namespace {
 
@@ -39,26 +42,6 @@ inline __attribute__((always_inline)) std::int32_t narrow_run(const float* from,
     }
     scale = largest / 127.0F;
     return sum;
-}
-
-/// e^-x = 2^(whole + rest), within 4 in a million (1 for |x| < 10); nothing is below e^-87 or above e^87. The whole
-/// part is had by way of a number so large that nothing lies between whole ones, and goes into the exponent; 2^rest is
-/// a polynomial (within 2 in ten million), in parts that do not wait for each other.
-inline __attribute__((always_inline)) float exponential_of_minus(float x) {
-    // As integers floats are ordered if they are positive, and the other way round, above all these, if they are not.
-    constexpr auto most = std::bit_cast<std::int32_t>(87.0F);
-    constexpr auto least = std::bit_cast<std::uint32_t>(-87.0F);
-    const auto bits = std::bit_cast<std::int32_t>(x);
-    const auto not_above = static_cast<std::uint32_t>(bits < most ? bits : most);
-    x = std::bit_cast<float>(not_above < least ? not_above : least);
-    const float whole = x * -1.44269504F + 12582912.0F;
-    const float rest = (12582912.0F - whole) + x * -1.44269504F;
-    const float square = rest * rest;
-    const float low = rest * 0.693147182F + 1.00000012F;
-    const float middle = rest * 0.0555035695F + 0.240221068F;
-    const float high = rest * 0.00133908633F + 0.00967603177F;
-    const float power = (high * square + middle) * square + low;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(power) + (std::bit_cast<std::uint32_t>(whole) << 23U));
 }
 
 inline __attribute__((always_inline)) void silu_run(const float* gate, const float* up, float* y, std::int64_t run) {
@@ -102,33 +85,6 @@ inline __attribute__((always_inline)) float largest_run(const float* from, std::
     }
     for (; at < run; ++at) most[0] = from[at] > most[0] ? from[at] : most[0];
     return *std::max_element(most, most + abreast);
-}
-
-/// One text, compiled for every instruction set; the best that this processor has is chosen when the program runs.
-template <auto text, class... Given>
-auto plainly(Given... given) {
-    return text(given...);
-}
-#if defined(__x86_64__)
-template <auto text, class... Given>
-__attribute__((target("avx2,fma"))) auto with_avx2(Given... given) {
-    return text(given...);
-}
-template <auto text, class... Given>
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,prefer-vector-width=512"))) auto with_avx512(
-    Given... given) {
-    return text(given...);
-}
-#endif
-template <auto text, class... Given>
-auto best_of() {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq"))
-        return with_avx512<text, Given...>;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return with_avx2<text, Given...>;
-#endif
-    return plainly<text, Given...>;
 }
 
 }  // namespace
@@ -227,6 +183,17 @@ void open_gates(const float* x, float* y, std::int64_t rows, std::int64_t width,
     static const auto best = best_of<gate_run, const float*, const float*, float*, std::int64_t>();
     by_halves(x, y, rows, width, threads, [](const float* values, const float* gates, float* to, std::int64_t run) {
         best(gates, values, to, run);
+    });
+}
+
+void multiply_rows(const RowsApart& a, const RowsApart& b, float* y, std::int64_t rows, std::int64_t width,
+                   Threads& threads) {
+    threads.ranges(rows, 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last; ++row) {
+            const float* one = a.at + row * a.pitch;
+            const float* other = b.at + row * b.pitch;
+            for (std::int64_t i = 0; i < width; ++i) y[row * width + i] = one[i] * other[i];
+        }
     });
 }
 

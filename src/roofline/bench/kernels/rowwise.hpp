@@ -33,6 +33,14 @@ void silu_product(const float* gate, const float* up, float* y, std::int64_t run
 /// y = value / (1 + e^-gate), with values and gates beside each other in a row of x.
 void open_gates(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
 
+/// y = a b, number by number, in rows that lie so far apart.
+struct RowsApart {
+    const float* at = nullptr;
+    std::int64_t pitch = 0;
+};
+void multiply_rows(const RowsApart& a, const RowsApart& b, float* y, std::int64_t rows, std::int64_t width,
+                   Threads& threads);
+
 /// y = gelu(x), by its approximation x / (1 + e^-2u), u = sqrt(2 / pi) (x + 0.044715 x^3).
 void gelu(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
 

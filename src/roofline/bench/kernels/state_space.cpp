@@ -150,7 +150,7 @@ void convolve(const float* x, const float* weights, const float* bias, float* pa
                     const float* weight = weights + tap * shape.channels + begin;
                     for (std::int64_t i = 0; i < count; ++i) to[i] += weight[i] * input[i];
                 }
-                silu_product(to, ones.data(), to, count);
+                if (!shape.plain) silu_product(to, ones.data(), to, count);
             }
             // The oldest first: what is copied lies behind where it goes.
             for (std::int64_t i = 0; i < before; ++i)

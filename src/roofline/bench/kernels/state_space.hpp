@@ -8,14 +8,15 @@
 
 namespace roofline::bench {
 
-/// y = silu(sum over taps + bias), channel by channel, over tokens of each sequence and `taps` - 1 before them, which
-/// are kept in `past` ([sequence][taps - 1][channel]) and become the last ones of these. Weights as [tap][channel], the
-/// newest last.
+/// y = silu(sum over taps + bias), or the sum itself, channel by channel, over tokens of each sequence and `taps` - 1
+/// before them, which are kept in `past` ([sequence][taps - 1][channel]) and become the last ones of these. Weights as
+/// [tap][channel], the newest last.
 struct ConvolutionShape {
     std::int64_t batch = 0;
     std::int64_t tokens = 0;
     std::int64_t channels = 0;
     std::int64_t taps = 0;
+    bool plain = false;  // the sum itself
 };
 void convolve(const float* x, const float* weights, const float* bias, float* past, float* y,
               const ConvolutionShape& shape, Threads& threads);

@@ -52,7 +52,10 @@ void Mamba1::lower(Lowering& to) const {
              .flops = Form(9.0 * elements, rows),
              .flops_text = "9 x " + to.number(elements) + " x " + to.slot(rows),
              .state_bytes = state,
-             .moved = 4.0 * s.inner + 2.0 * s.state_size});
+             .moved = 4.0 * s.inner + 2.0 * s.state_size,
+             .heads = s.inner,
+             .key_dim = s.state_size,
+             .value_dim = 1.0});
     to.product({.name = "out",
                 .group = Group::attention,
                 .role = Role::mixer_out,
