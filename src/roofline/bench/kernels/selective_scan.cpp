@@ -48,12 +48,23 @@ inline __attribute__((always_inline)) void scan_part(const Part& part) {
                 sums[i] = part.skips[first + i] * values[i];
             }
             for (std::int64_t key = 0; key < part.key_dim; ++key) {
+                const float with = keys[key];
                 for (std::int64_t i = 0; i < abreast; ++i) {
                     const float decay = exponential_of_minus(steps[i] * rates[key * abreast + i]);
-                    const float next = decay * state[key * abreast + i] + given[i] * keys[key];
-                    state[key * abreast + i] = next;
-                    sums[i] += next * queries[key];
+                    state[key * abreast + i] = decay * state[key * abreast + i] + given[i] * with;
                 }
+            }
+            // Apart, and four at a time: `sums` is memory, and each addition to it waits for the one before.
+            std::int64_t key = 0;
+            for (; key + 4 <= part.key_dim; key += 4) {
+                const float* next = state + key * abreast;
+                const float* with = queries + key;
+                for (std::int64_t i = 0; i < abreast; ++i)
+                    sums[i] += next[i] * with[0] + next[abreast + i] * with[1] +
+                               (next[2 * abreast + i] * with[2] + next[3 * abreast + i] * with[3]);
+            }
+            for (; key < part.key_dim; ++key) {
+                for (std::int64_t i = 0; i < abreast; ++i) sums[i] += state[key * abreast + i] * queries[key];
             }
             for (std::int64_t i = 0; i < abreast; ++i)
                 to[i] = sums[i] * gates[i] / (1.0F + exponential_of_minus(gates[i]));
