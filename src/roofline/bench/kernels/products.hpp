@@ -78,10 +78,13 @@ struct Weights {
 
     bool in_tiles() const { return tiles != Tiles::none; }
     float group_scale(std::int64_t group) const { return from_bf16(group_scales[group]); }
+    /// Of fp8 that of a row, of fp8_block one for every 128 columns.
+    const float* fp8_scales(std::int64_t row, std::int64_t k) const {
+        if (block_scales == nullptr) return row_scales + row;
+        return block_scales + row / fp8_block_side * ((k + fp8_block_side - 1) / fp8_block_side);
+    }
     float fp8_scale(std::int64_t row, std::int64_t column, std::int64_t k) const {
-        if (block_scales == nullptr) return row_scales[row];
-        const std::int64_t blocks = (k + fp8_block_side - 1) / fp8_block_side;
-        return block_scales[row / fp8_block_side * blocks + column / fp8_block_side];
+        return fp8_scales(row, k)[block_scales == nullptr ? 0 : column / fp8_block_side];
     }
     float group_zero(std::int64_t group) const {
         return static_cast<float>((group_zeros[group / 2] >> (group % 2 * 4)) & 15);
