@@ -112,6 +112,9 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
         task.width = 96;
         task.run = run;
         tasks.push_back(task);
+        task.name = "output_gate";
+        task.kind = TaskKind::output_gate;
+        tasks.push_back(task);
     }
     Pace pace;
     pace.rotate_past = 1 << 16;

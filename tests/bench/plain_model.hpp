@@ -129,7 +129,7 @@ class Plain {
             heads.keys.push_back(prepared(keys + kv_head * d));
             heads.values.push_back(part(made, values + kv_head * d, d));
         }
-        if (shape.gated) heads.gates = part(qkv, values + shape.kv_heads * d, keys);
+        if (shape.gated) heads.gates = part(qkv, values + shape.kv_heads * d, shape.gates());
         return heads;
     }
     Row attention(const AttentionShape& shape, const std::vector<Heads>& tokens, std::size_t t) const {
@@ -154,7 +154,8 @@ class Plain {
             mixed_row.insert(mixed_row.end(), sum.begin(), sum.end());
         }
         const Row& gates = tokens[t].gates;
-        for (std::size_t i = 0; i < gates.size(); ++i) mixed_row[i] /= 1.0 + std::exp(-gates[i]);
+        for (std::size_t i = 0; !gates.empty() && i < mixed_row.size(); ++i)
+            mixed_row[i] /= 1.0 + std::exp(-gates[i / (mixed_row.size() / gates.size())]);
         return multiply(CpuModel::Matrix::out, shape.out, mixed_row);
     }
 

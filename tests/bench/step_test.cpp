@@ -305,6 +305,9 @@ TEST(Step, AttentionMayHaveGatesBehindIt) {
     EXPECT_LE(error_of(shape), 1e-3);
     attention.norm = HeadNorm::each_head;
     EXPECT_LE(error_of(shape), 1e-3);
+    attention.gate_a_head = true;
+    attention.qkv.n -= attention.query_heads * (attention.head_dim - 1);
+    EXPECT_LE(error_of(shape), 1e-3);
 }
 
 TEST(Step, AWindowIsAllThatIsKept) {

@@ -188,21 +188,23 @@ TEST(Bench, AFileThatIsNoGgufIsSaidToBeNone) {
     EXPECT_NE(answer.err.find("does not begin with GGUF"), std::string::npos) << answer.err;
 }
 
-/// Step 3.7's kind: one gate a head, which no step has.
-constexpr const char* gated_heads = R"({"architectures": ["Step3p7FlashForCausalLM"], "model_type": "step3p7",
-    "hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32,
-    "num_hidden_layers": 2, "vocab_size": 320, "torch_dtype": "bfloat16", "sliding_window": 64,
-    "first_k_dense_replace": 2, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64,
-    "tie_word_embeddings": false})";
+/// DeepSeek V3.2's kind: attention to what an indexer chooses, which no step has.
+constexpr const char* sparse = R"({"architectures": ["DeepseekV32ForCausalLM"], "model_type": "deepseek_v32",
+    "hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4,
+    "num_hidden_layers": 2, "vocab_size": 320, "torch_dtype": "bfloat16", "first_k_dense_replace": 2,
+    "n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1, "moe_intermediate_size": 64,
+    "q_lora_rank": 64, "kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 32, "v_head_dim": 32,
+    "index_n_heads": 2, "index_head_dim": 64, "index_topk": 16, "tie_word_embeddings": false})";
 
 TEST(Bench, AModelOfAnotherKindIsRunOperatorByOperator) {
     const TemporaryFolder folder;
-    const std::string model = folder.write("gated/config.json", gated_heads);
+    const std::string model = folder.write("sparse/config.json", sparse);
     const Answer answer = run(quick(model, {"--backend", "own"}));
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
-    EXPECT_NE(answer.out.find("layers[full,dense].attention.qkv "), std::string::npos) << answer.out;
+    EXPECT_NE(answer.out.find("layers.attention.q_up "), std::string::npos) << answer.out;
     EXPECT_NE(
-        answer.out.find("a whole step needs layers of attention or states and an FFN, and this one has a gate a head"),
+        answer.out.find(
+            "a whole step needs layers of attention or states and an FFN, and this one has layers.attention.index_key"),
         std::string::npos)
         << answer.out;
 }
@@ -358,8 +360,8 @@ TEST(Bench, WhereNothingOfWhatWasAskedForRunsItEndsWithFour) {
     EXPECT_EQ(operators.err.find("a call takes"), std::string::npos) << operators.err;
     EXPECT_NE(operators.err.find("(embedding: needs "), std::string::npos) << operators.err;
     EXPECT_NE(operators.err.find(" GB of memory, and "), std::string::npos) << operators.err;
-    const std::string gated = folder.write("gated/config.json", gated_heads);
-    const Answer other = run(quick(gated, {"--only", "steps", "--backend", "own"}));
+    const std::string indexed = folder.write("sparse/config.json", sparse);
+    const Answer other = run(quick(indexed, {"--only", "steps", "--backend", "own"}));
     EXPECT_EQ(other.exit_code, 4) << other.err;
     EXPECT_NE(other.err.find("a whole step needs layers of attention or states and an FFN"), std::string::npos)
         << other.err;

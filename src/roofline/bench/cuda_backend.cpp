@@ -93,7 +93,7 @@ Json task_json(const Task& task) {
         json["kv_dtype"] = roofline::name(task.kv);
         if (task.latent) json["latent"] = true;
         if (task.chosen > 0) json["chosen"] = task.chosen;
-        if (task.run > 0) json["run"] = task.run;
+        if (task.kind == TaskKind::gated_norm) json["run"] = task.run;
     }
     return json;
 }
@@ -121,7 +121,8 @@ Outcome refused(const Task& task, std::string why) {
 
 /// What the plugin has no kernel for though it has one of that name, or would take for something else.
 bool processors_only(const Task& task) {
-    return task.kind == TaskKind::selective_scan || task.kind == TaskKind::multiply || task.plain;
+    const bool gates_of_heads = task.kind == TaskKind::output_gate && task.run > 1;
+    return task.kind == TaskKind::selective_scan || task.kind == TaskKind::multiply || task.plain || gates_of_heads;
 }
 
 Result<std::vector<Outcome>> run_cuda_task(const CudaCall& call, const CudaPlace& place, const Task& task) {

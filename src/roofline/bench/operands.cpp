@@ -373,10 +373,11 @@ Numbers numbers_of(const Task& task) {
             return {task.rows * selective_shape(task).width(), values};
         case TaskKind::activation:
         case TaskKind::multiply:
-        case TaskKind::output_gate:
         case TaskKind::add_two:
         case TaskKind::gated_norm:
             return {2 * values, values};
+        case TaskKind::output_gate:
+            return {values + values / task.run, values};
         case TaskKind::sampling:
             return {values, task.rows};
         case TaskKind::embedding:

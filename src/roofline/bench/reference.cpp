@@ -290,10 +290,10 @@ std::vector<Sample> reference(const Operands& operands) {
             break;
         case TaskKind::output_gate:
             for (const std::int64_t row : spread(task.rows, 3)) {
+                const float* own = x + row * (task.width + task.width / task.run);
                 for (const std::int64_t i : spread(task.width, 64)) {
-                    const double gate = x[row * 2 * task.width + task.width + i];
-                    samples.push_back(
-                        {row * task.width + i, double{x[row * 2 * task.width + i]} / (1.0 + std::exp(-gate))});
+                    const double gate = own[task.width + i / task.run];
+                    samples.push_back({row * task.width + i, double{own[i]} / (1.0 + std::exp(-gate))});
                 }
             }
             break;

@@ -149,11 +149,14 @@ class LayerReader {
             product("attention.qkv", shape.qkv);
             const Operator* gate = take("attention.gate");
             shape.gated = gate != nullptr;
-            if (gate != nullptr && gate->extent.read != 2.0 * gate->extent.written) return unfit("has a gate a head");
-            const std::int64_t queries = (shape.gated ? 2 : 1) * shape.query_heads;
-            shape.keys_as_values = shape.qkv.n == (queries + shape.kv_heads) * shape.head_dim;
-            const std::int64_t made = queries + (shape.keys_as_values ? 1 : 2) * shape.kv_heads;
-            if (shape.qkv.n != made * shape.head_dim && !problem_) return unfit("has more than Q, K, V and gates");
+            const std::int64_t gates = gate != nullptr ? whole(gate->extent.read - gate->extent.written) : 0;
+            shape.gate_a_head = gates == shape.query_heads;
+            if (gates != shape.gates()) return unfit("has another kind of gates");
+            const std::int64_t fused = shape.query_heads + shape.kv_heads;
+            shape.keys_as_values = shape.qkv.n == fused * shape.head_dim + gates;
+            const std::int64_t made = fused + (shape.keys_as_values ? 0 : shape.kv_heads);
+            if (shape.qkv.n != made * shape.head_dim + gates && !problem_)
+                return unfit("has more than Q, K, V and gates");
             if (norm != nullptr) {
                 const bool whole_width = norm->parameters == norm->extent.written;
                 shape.norm = whole_width ? HeadNorm::whole_width : HeadNorm::each_head;

@@ -40,6 +40,7 @@ struct AttentionShape {
     bool sinks = false;          // the score of an entry without a value, for each head
     bool rotary = false;
     bool gated = false;           // results are multiplied by gates, which are made beside queries, keys and values
+    bool gate_a_head = false;     // and all of a head by the same one
     bool keys_as_values = false;  // the product makes no values: they are its keys before these are normed and turned
     HeadNorm norm = HeadNorm::none;
     ProductShape qkv;  // of grouped heads
@@ -54,6 +55,8 @@ struct AttentionShape {
 
     bool latent() const { return rank > 0; }
     std::int64_t entry() const { return rank + rope_dim; }
+    /// Numbers of a row of gates.
+    std::int64_t gates() const { return !gated ? 0 : gate_a_head ? query_heads : query_heads * head_dim; }
     /// Of a head what `kv_up` makes: the part of its key that is not turned, and its value.
     std::int64_t unturned() const { return head_dim - rope_dim; }
     /// Entries that are kept for `tokens` new ones that end at `context`: all that one of them sees.
@@ -180,6 +183,7 @@ void each_field(Shape& shape, const Visit& visit) {
     visit("sinks", shape.sinks);
     visit("rotary", shape.rotary);
     visit("gated", shape.gated);
+    visit("gate_a_head", shape.gate_a_head);
     visit("keys_as_values", shape.keys_as_values);
     visit("norm", shape.norm);
     visit("qkv", shape.qkv);

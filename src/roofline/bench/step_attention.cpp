@@ -30,8 +30,9 @@ void attend_to_heads(StepRun& run, const AttentionShape& shape, const LayerWeigh
         if (shape.keys_as_values)
             turn(made + width, qkv + ahead, {run.rows, 1, values, layer.qkv.n, fused.width()}, run.threads);
         if (shape.gated) {
-            float* opened = room(run.rooms.opened, run.rows * 2 * width);
-            turn(made + ahead, opened + width, {run.rows, 1, width, layer.qkv.n, 2 * width}, run.threads);
+            const std::int64_t gates = shape.gates();
+            float* opened = room(run.rooms.opened, run.rows * (width + gates));
+            turn(made + ahead, opened + width, {run.rows, 1, gates, layer.qkv.n, width + gates}, run.threads);
         }
     } else {
         run.multiply(layer.qkv, x, qkv, run.rows);
@@ -63,8 +64,8 @@ void attend_to_heads(StepRun& run, const AttentionShape& shape, const LayerWeigh
            best_attention(), run.threads, run.scratch);
     if (shape.gated) {
         const std::int64_t width = shape.query_heads * d;
-        turn(mixed, run.rooms.opened.data(), {run.rows, 1, width, width, 2 * width}, run.threads);
-        open_gates(run.rooms.opened.data(), mixed, run.rows, width, run.threads);
+        turn(mixed, run.rooms.opened.data(), {run.rows, 1, width, width, width + shape.gates()}, run.threads);
+        open_gates(run.rooms.opened.data(), mixed, run.rows, width, width / shape.gates(), run.threads);
     }
     run.multiply(layer.out, mixed, y, run.rows);
 }

@@ -73,7 +73,8 @@ std::int64_t numbers_under_way(const StackShape& shape, const LayerShape& layer)
     const AttentionShape& attention = layer.attention;
     const FfnShape& ffn = layer.ffn;
     std::int64_t of_attention = attention.qkv.n + 2 * attention.query_heads * attention.head_dim;
-    if (attention.gated) of_attention += attention.qkv.n + 2 * attention.query_heads * attention.head_dim;
+    if (attention.gated)
+        of_attention += attention.qkv.n + attention.query_heads * attention.head_dim + attention.gates();
     if (attention.keys_as_values) of_attention += 2 * attention.qkv.n;
     if (attention.latent()) {
         // Entries for every head, four times over where they are absorbed; expanded, in rows and as keys and values.

@@ -393,9 +393,10 @@ Planned plan_elementwise(const Operator& op, const Operator* core, const Operato
         return {task, ""};
     }
     if (last == "gate" && grouped(core)) {
-        if (read != 2 * written) return refuse("no kernel for one gate a head");
         task.kind = TaskKind::output_gate;
         task.width = written;
+        task.run = read - written == whole(core->extent.heads) ? whole(core->extent.value_dim) : 1;
+        if (task.width != (read - written) * task.run) return refuse("no kernel for this gate");
         return {task, ""};
     }
     if (last == "residual") {

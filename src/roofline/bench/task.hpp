@@ -29,7 +29,7 @@ enum class TaskKind {
     add_two,           // of attention and FFN, where they read the same input
     activation,        // of a gate, times what it gates
     plain_activation,  // without a gate
-    output_gate,       // what attention found, times 1 / (1 + e^-gate)
+    output_gate,       // what attention found, times 1 / (1 + e^-gate), of each number or of a head
     multiply,          // two numbers beside each other
     rotary,
     kv_write,
@@ -70,7 +70,7 @@ struct Task {
     std::int64_t rows = 0;
     std::int64_t width = 0;   // choice: experts there are
     std::int64_t chosen = 0;  // choice, expert_sum: experts of a row
-    std::int64_t run = 0;     // gated_norm: values that are normed together
+    std::int64_t run = 1;     // gated_norm: values that are normed together; output_gate: that share a gate
     std::int64_t taps = 0;    // convolution: tokens it looks at,
     bool plain = false;       // and that no activation follows it
 

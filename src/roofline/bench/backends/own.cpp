@@ -154,7 +154,7 @@ class OwnKernel final : public Kernel {
                               threads_);
                 break;
             case TaskKind::output_gate:
-                open_gates(x, y, task.rows, task.width, threads_);
+                open_gates(x, y, task.rows, task.width, task.run, threads_);
                 break;
             case TaskKind::plain_activation:
                 gelu(x, y, task.rows, task.width, threads_);

@@ -19,7 +19,7 @@
 //          "kv_write" | "add" | "add_two" | "embedding" | "sampling",
 //          "rows", "width", "heads", "kv_heads", "head_dim",
 //          "latent"?: false}         rotary, kv_write: beside the queries' heads one entry, and no values
-//         {"name", "kind": "gated_norm" | "output_gate", "rows", "width", "run"}    width of the values; gates beside
+//         {"name", "kind": "gated_norm" | "output_gate", "rows", "width", "run"?}    width of the values; gates beside
 //         {"name", "kind": "convolution", "batch", "tokens"?: 1, "width", "taps"}
 //         {"name", "kind": "state_space" | "delta_rule", "batch", "tokens"?: 1, "heads", "kv_heads", "head_dim",
 //          "value_dim"}              states of each head, head_dim x value_dim; kv_heads: groups with keys of their own

@@ -179,10 +179,23 @@ void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t wid
     by_halves(x, y, rows, width, threads, silu_product);
 }
 
-void open_gates(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads) {
+void open_gates(const float* x, float* y, std::int64_t rows, std::int64_t width, std::int64_t run, Threads& threads) {
     static const auto best = best_of<gate_run, const float*, const float*, float*, std::int64_t>();
-    by_halves(x, y, rows, width, threads, [](const float* values, const float* gates, float* to, std::int64_t run) {
-        best(gates, values, to, run);
+    if (run == 1) {
+        by_halves(x, y, rows, width, threads,
+                  [](const float* values, const float* gates, float* to, std::int64_t count) {
+                      best(gates, values, to, count);
+                  });
+        return;
+    }
+    const std::int64_t gates = width / run;
+    threads.ranges(rows * gates, 16, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t item = first; item < last; ++item) {
+            const float* row = x + item / gates * (width + gates);
+            const std::int64_t gate = item % gates;
+            const float share = 1.0F / (1.0F + std::exp(-row[width + gate]));
+            for (std::int64_t i = 0; i < run; ++i) y[item * run + i] = row[gate * run + i] * share;
+        }
     });
 }
 

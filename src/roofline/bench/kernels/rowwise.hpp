@@ -30,8 +30,8 @@ void silu_multiply(const float* x, float* y, std::int64_t rows, std::int64_t wid
 /// The same for one run, by whoever calls.
 void silu_product(const float* gate, const float* up, float* y, std::int64_t run);
 
-/// y = value / (1 + e^-gate), with values and gates beside each other in a row of x.
-void open_gates(const float* x, float* y, std::int64_t rows, std::int64_t width, Threads& threads);
+/// y = value / (1 + e^-gate), with values and gates beside each other in a row of x: a gate for every `run` values.
+void open_gates(const float* x, float* y, std::int64_t rows, std::int64_t width, std::int64_t run, Threads& threads);
 
 /// y = a b, number by number, in rows that lie so far apart.
 struct RowsApart {
