@@ -116,6 +116,30 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
         task.kind = TaskKind::output_gate;
         tasks.push_back(task);
     }
+    // Entries that tokens choose: by scores of small keys, which are written, and attention to 32 of 100 (a token of
+    // two sequences) or five of up to nine (a prompt).
+    for (const std::int64_t tokens : {1, 9}) {
+        const std::int64_t context = tokens == 1 ? 100 : tokens;
+        Task task = attention(2, tokens, context, DType::bf16);
+        task.prefill = tokens > 1;
+        task.rows = 2 * tokens;
+        task.kv_heads = 1;
+        task.value_dim = 32;
+        task.latent = true;
+        task.chosen = tokens == 1 ? 32 : 5;
+        tasks.push_back(task);
+        task.chosen = 0;
+        task.latent = false;
+        task.width = task.query_heads * (task.head_dim + 1);
+        task.name = "index_scores";
+        task.kind = TaskKind::index_scores;
+        tasks.push_back(task);
+        task.name = "index_write";
+        task.kind = TaskKind::index_write;
+        task.context = tokens;
+        task.width = task.head_dim;
+        tasks.push_back(task);
+    }
     Pace pace;
     pace.rotate_past = 1 << 16;
     pace.budget.seconds = 1e-4;

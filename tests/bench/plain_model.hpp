@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <vector>
 
 #include "roofline/bench/numbers.hpp"
@@ -88,6 +89,8 @@ class Plain {
     struct Heads {
         Rows queries, keys, values;
         Row gates;
+        Rows index_queries;
+        Row index_key, index_shares;
     };
     Heads heads_of(const AttentionShape& shape, const Row& x, std::int64_t position) const {
         Heads heads;
@@ -107,6 +110,18 @@ class Plain {
                 heads.keys.push_back(key);
                 heads.values.push_back(part(made, head * each + shape.unturned(), shape.value_dim));
             }
+            const IndexerShape& indexer = shape.indexer;
+            if (indexer.heads == 0) return heads;
+            const auto prepared = [&](Row row) {
+                put(row, 0, turned(part(row, 0, shape.rope_dim), position));
+                return in_bytes(row);
+            };
+            const Row small = multiply(CpuModel::Matrix::index_query, indexer.query, low);
+            for (std::int64_t head = 0; head < indexer.heads; ++head)
+                heads.index_queries.push_back(prepared(part(small, head * indexer.dim, indexer.dim)));
+            const Row small_key = multiply(CpuModel::Matrix::index_key, indexer.key, x);
+            heads.index_key = prepared(by_square(part(small_key, 0, indexer.dim)));
+            heads.index_shares = part(small_key, indexer.dim, indexer.heads);
             return heads;
         }
         Row qkv = multiply(CpuModel::Matrix::qkv, shape.qkv, x);
@@ -132,24 +147,54 @@ class Plain {
         if (shape.gated) heads.gates = part(qkv, values + shape.kv_heads * d, shape.gates());
         return heads;
     }
-    Row attention(const AttentionShape& shape, const std::vector<Heads>& tokens, std::size_t t) const {
+    /// Rounded to multiples of a 127th of the largest.
+    static Row in_bytes(Row x) {
+        double largest = 0.0;
+        for (const double value : x) largest = std::max(largest, std::abs(value));
+        for (double& value : x) value = std::round(value / largest * 127.0) * largest / 127.0;
+        return x;
+    }
+    /// The tokens that one sees, of which an indexer (or that of a layer before) chooses some.
+    const std::vector<std::size_t>& seen_by(const AttentionShape& shape, const std::vector<Heads>& tokens,
+                                            std::size_t t) {
+        chosen_.resize(tokens.size());
+        std::vector<std::size_t>& seen = chosen_[t];
+        if (shape.chosen > 0 && shape.indexer.heads == 0) return seen;
+        const auto window = static_cast<std::size_t>(shape.window);
+        seen.clear();
+        for (std::size_t p = window > 0 && t + 1 > window ? t + 1 - window : 0; p <= t; ++p) seen.push_back(p);
+        if (shape.chosen == 0 || static_cast<std::int64_t>(seen.size()) <= shape.chosen) return seen;
+        Row scores;
+        for (const std::size_t p : seen) {
+            double score = 0.0;
+            for (std::size_t head = 0; head < tokens[t].index_queries.size(); ++head) {
+                const Row& query = tokens[t].index_queries[head];
+                const double dot = std::inner_product(query.begin(), query.end(), tokens[p].index_key.begin(), 0.0);
+                score += tokens[t].index_shares[head] * std::max(0.0, dot);
+            }
+            scores.push_back(score);
+        }
+        std::sort(seen.begin(), seen.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+        seen.resize(static_cast<std::size_t>(shape.chosen));
+        return seen;
+    }
+    Row attention(const AttentionShape& shape, const std::vector<Heads>& tokens, std::size_t t) {
         Row mixed_row;
+        const std::vector<std::size_t>& seen = seen_by(shape, tokens, t);
         for (std::size_t head = 0; head < tokens[t].queries.size(); ++head) {
             const Row& query = tokens[t].queries[head];
             Row weights;
             double total = shape.sinks ? std::exp(1.0) : 0.0;  // every gain is 1, and so is every sink
-            const auto window = static_cast<std::size_t>(shape.window);
-            const std::size_t first = window > 0 && t + 1 > window ? t + 1 - window : 0;
-            for (std::size_t p = first; p <= t; ++p) {
+            for (const std::size_t p : seen) {
                 double dot = 0.0;
                 for (std::size_t i = 0; i < query.size(); ++i) dot += query[i] * tokens[p].keys[head][i];
                 weights.push_back(std::exp(dot / std::sqrt(static_cast<double>(query.size()))));
                 total += weights.back();
             }
             Row sum(tokens[t].values[head].size());
-            for (std::size_t p = first; p <= t; ++p) {
+            for (std::size_t at = 0; at < seen.size(); ++at) {
                 for (std::size_t i = 0; i < sum.size(); ++i)
-                    sum[i] += weights[p - first] / total * tokens[p].values[head][i];
+                    sum[i] += weights[at] / total * tokens[seen[at]].values[head][i];
             }
             mixed_row.insert(mixed_row.end(), sum.begin(), sum.end());
         }
@@ -394,6 +439,7 @@ class Plain {
     Rows stream_;
     std::size_t kind_ = 0;
     std::int64_t layer_ = 0;
+    std::vector<std::vector<std::size_t>> chosen_;  // of the last layer that chose what tokens see
 };
 
 }  // namespace roofline::bench::testing

@@ -310,6 +310,51 @@ TEST(Step, AttentionMayHaveGatesBehindIt) {
     EXPECT_LE(error_of(shape), 1e-3);
 }
 
+TEST(Step, ATokenMayChooseTheEntriesThatItSees) {
+    // DeepSeek V3.2's kind: three of up to seven entries, by two heads of 64.
+    constexpr WeightFormat fp32 = WeightFormat::fp32;
+    StackShape shape = toy(fp32);
+    AttentionShape& attention = shape.kinds[0].attention;
+    attention = over_entries(fp32);
+    attention.q_down = {.n = 64, .k = 128, .type = fp32};
+    attention.q.k = 64;
+    EXPECT_LE(error_of(shape), 1e-3);
+    const auto threads = std::move(*Threads::start(2));
+    const StepWork prompt{.prefill = true, .batch = 1, .tokens = 7, .context = 7};
+    const auto logits = [&](const StackShape& of) {
+        const auto model = std::move(*CpuModel::make(of, prompt, 1LL << 30, *threads));
+        model->step(prompt);
+        return model->logits();
+    };
+    const std::vector<float> all = logits(shape);
+    attention.chosen = 3;
+    attention.indexer = {2, 64, {.n = 128, .k = 64, .type = fp32}, {.n = 66, .k = 128, .type = fp32}};
+    EXPECT_LE(error_of(shape), 1e-3);
+    EXPECT_NE(logits(shape), all);
+    // As in GLM 5.2, layers that see what one before them has chosen; nobody chooses for those alone.
+    shape.kinds.push_back(shape.kinds[0]);
+    shape.kinds[1].attention.indexer = {};
+    EXPECT_LE(error_of(shape), 1e-3);
+    std::swap(shape.kinds[0], shape.kinds[1]);
+    EXPECT_FALSE(CpuModel::make(shape, prompt, 1LL << 30, *threads));
+    shape.kinds.erase(shape.kinds.begin());
+    // Where nothing is left out, entries may be expanded.
+    shape.kinds[0].attention.chosen = 7;
+    EXPECT_LE(error_of(shape, true), 1e-3);
+    // A token of each of two sequences, on as many threads as there are.
+    shape.kinds[0].attention.chosen = 16;
+    const StepWork decode{.batch = 2, .tokens = 1, .context = 50};
+    std::vector<std::vector<float>> found;
+    for (const int count : {1, 3}) {
+        const auto team = std::move(*Threads::start(count));
+        const auto model = CpuModel::make(shape, decode, 1LL << 30, *team);
+        ASSERT_TRUE(model);
+        (*model)->step(decode);
+        found.push_back((*model)->logits());
+    }
+    for (std::size_t i = 0; i < found[0].size(); ++i) EXPECT_NEAR(found[0][i], found[1][i], 1e-3) << i;
+}
+
 TEST(Step, AWindowIsAllThatIsKept) {
     const auto threads = std::move(*Threads::start(1));
     StackShape shape = toy(WeightFormat::bf16);

@@ -169,6 +169,36 @@ TEST(Tasks, OfGatesSayHowManyNumbersShareOne) {
     EXPECT_EQ(each.run, 1);
 }
 
+TEST(Tasks, OfSparseAttentionHaveAnIndexer) {
+    // DeepSeek V3.2 at 8,192: 2,048 entries for a token, chosen by 64 heads of 128.
+    const auto asked = scenario("deepseek-v3.2", nullptr, 2.0, 8192.0, 8192.0);
+    const auto report = predict::predict(asked);
+    const auto decode = plan_tasks(asked, report.stages[1]);
+    const Task* scores = find(decode, "layers[moe].attention.index_scores");
+    ASSERT_NE(scores, nullptr);
+    EXPECT_EQ(scores->kind, TaskKind::index_scores);
+    EXPECT_EQ(scores->rotated, 2.0 * static_cast<double>(scores->context) * (128 + 4));
+    const Task* core = find(decode, "layers[moe].attention.core_absorbed");
+    ASSERT_NE(core, nullptr);
+    EXPECT_EQ(core->chosen, 2048);
+    EXPECT_EQ(core->rotated, 2.0 * 2048 * 576 * 2);
+    const Task* write = find(decode, "layers[moe].attention.index_write");
+    ASSERT_NE(write, nullptr);
+    EXPECT_EQ(write->width, 128);
+    const auto prefill = plan_tasks(asked, report.stages[0]);
+    EXPECT_EQ(describe(*find(prefill, "layers[moe].attention.core_absorbed")),
+              "2 x 8192 of 8192, the best 2048, 128/1 heads of 576, 512");
+    EXPECT_EQ(describe(*find(prefill, "layers[moe].attention.index_scores")), "2 x 8192 of 8192, 64 heads of 128");
+    // A short prompt sees all there is.
+    const auto small = scenario("deepseek-v3.2", nullptr, 1.0, 512.0);
+    const auto of_short = plan_tasks(small, predict::predict(small).stages[0]);
+    EXPECT_EQ(find(of_short, "layers[moe].attention.core_expanded")->chosen, 0);
+    // MiniMax M3's heads have no shares.
+    const auto other = scenario("minimax-m3");
+    EXPECT_EQ(find(plan_tasks(other, predict::predict(other).stages[1]), "layers[sparse,moe].attention.index_scores"),
+              nullptr);
+}
+
 TEST(Tasks, EveryOperatorHasATaskOrAReason) {
     for (const char* model : {"llama-3.1-8b", "qwen3-8b", "mixtral-8x7b", "deepseek-v3", "mamba2-2.7b", "gpt2",
                               "mamba-2.8b", "lfm2-1.2b"}) {

@@ -188,7 +188,15 @@ TEST(Bench, AFileThatIsNoGgufIsSaidToBeNone) {
     EXPECT_NE(answer.err.find("does not begin with GGUF"), std::string::npos) << answer.err;
 }
 
-/// DeepSeek V3.2's kind: attention to what an indexer chooses, which no step has.
+/// MiniMax M3's kind: attention to blocks that an indexer chooses, which no step has.
+constexpr const char* blocks = R"({"architectures": ["MiniMaxM3ForCausalLM"], "model_type": "minimax_m3",
+    "hidden_size": 128, "dense_intermediate_size": 256, "intermediate_size": 64, "moe_intermediate_size": 64,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "num_hidden_layers": 2, "vocab_size": 320,
+    "torch_dtype": "bfloat16", "moe_layer_freq": [0, 0], "num_local_experts": 4, "num_experts_per_tok": 2,
+    "sparse_attention_config": {"sparse_attention_freq": [1, 1], "sparse_block_size": 16, "sparse_topk_blocks": 1,
+    "sparse_index_dim": 32, "sparse_num_index_heads": 2}, "tie_word_embeddings": false})";
+
+/// DeepSeek V3.2's kind: attention to what an indexer chooses.
 constexpr const char* sparse = R"({"architectures": ["DeepseekV32ForCausalLM"], "model_type": "deepseek_v32",
     "hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4,
     "num_hidden_layers": 2, "vocab_size": 320, "torch_dtype": "bfloat16", "first_k_dense_replace": 2,
@@ -198,15 +206,27 @@ constexpr const char* sparse = R"({"architectures": ["DeepseekV32ForCausalLM"], 
 
 TEST(Bench, AModelOfAnotherKindIsRunOperatorByOperator) {
     const TemporaryFolder folder;
-    const std::string model = folder.write("sparse/config.json", sparse);
+    const std::string model = folder.write("blocks/config.json", blocks);
     const Answer answer = run(quick(model, {"--backend", "own"}));
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
-    EXPECT_NE(answer.out.find("layers.attention.q_up "), std::string::npos) << answer.out;
+    EXPECT_NE(answer.out.find("layers.attention.qkv "), std::string::npos) << answer.out;
     EXPECT_NE(
         answer.out.find(
             "a whole step needs layers of attention or states and an FFN, and this one has layers.attention.index_key"),
         std::string::npos)
         << answer.out;
+}
+
+TEST(Bench, AModelThatChoosesWhatItSeesIsRun) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("sparse/config.json", sparse);
+    const Answer answer = run({"bench", model, "--threads", "1", "--seconds", "0.001", "--prompt", "8", "--context",
+                               "64", "--backend", "own"});
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("the best 16, 4/1 heads of 96, 64 "), std::string::npos) << answer.out;
+    EXPECT_NE(answer.out.find("2 heads of 64 "), std::string::npos) << answer.out;
+    EXPECT_NE(answer.out.find("decode step, batch 1, context 64"), std::string::npos) << answer.out;
+    EXPECT_EQ(answer.out.find("not run"), std::string::npos) << answer.out;
 }
 
 TEST(Bench, AModelOfStatesAloneIsRun) {
@@ -360,7 +380,7 @@ TEST(Bench, WhereNothingOfWhatWasAskedForRunsItEndsWithFour) {
     EXPECT_EQ(operators.err.find("a call takes"), std::string::npos) << operators.err;
     EXPECT_NE(operators.err.find("(embedding: needs "), std::string::npos) << operators.err;
     EXPECT_NE(operators.err.find(" GB of memory, and "), std::string::npos) << operators.err;
-    const std::string indexed = folder.write("sparse/config.json", sparse);
+    const std::string indexed = folder.write("blocks/config.json", blocks);
     const Answer other = run(quick(indexed, {"--only", "steps", "--backend", "own"}));
     EXPECT_EQ(other.exit_code, 4) << other.err;
     EXPECT_NE(other.err.find("a whole step needs layers of attention or states and an FFN"), std::string::npos)

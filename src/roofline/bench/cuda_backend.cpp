@@ -122,7 +122,9 @@ Outcome refused(const Task& task, std::string why) {
 /// What the plugin has no kernel for though it has one of that name, or would take for something else.
 bool processors_only(const Task& task) {
     const bool gates_of_heads = task.kind == TaskKind::output_gate && task.run > 1;
-    return task.kind == TaskKind::selective_scan || task.kind == TaskKind::multiply || task.plain || gates_of_heads;
+    return task.kind == TaskKind::selective_scan || task.kind == TaskKind::multiply || task.plain || gates_of_heads ||
+           task.kind == TaskKind::index_write || task.kind == TaskKind::index_scores ||
+           (task.kind == TaskKind::attention && task.chosen > 0);
 }
 
 Result<std::vector<Outcome>> run_cuda_task(const CudaCall& call, const CudaPlace& place, const Task& task) {

@@ -376,6 +376,8 @@ Numbers numbers_of(const Task& task) {
         case TaskKind::add_two:
         case TaskKind::gated_norm:
             return {2 * values, values};
+        case TaskKind::index_scores:  // a score of every entry
+            return {values, task.rows * task.context};
         case TaskKind::output_gate:
             return {values + values / task.run, values};
         case TaskKind::sampling:
@@ -409,7 +411,37 @@ std::vector<MatrixShape> shapes_of(const Task& task) {
     return shapes;
 }
 
+/// Random floats, written as a step would.
+void fill_index_keys(Operands& operands, std::size_t copy, Threads& threads) {
+    const Task& task = operands.task;
+    const IndexKeys keys = operands.index_keys(copy);
+    const std::vector<float> rows =
+        random_floats(task.batch * task.context * task.head_dim, static_cast<std::uint64_t>(copy + 1) << 40U);
+    write_index_keys({rows.data(), task.head_dim}, keys, task.batch, task.context, 0, threads);
+}
+
+/// Entries of each row that sees more, in rising order: every one as likely as another.
+void choose_at_random(Operands& operands) {
+    const Task& task = operands.task;
+    operands.places.assign(size(task.rows * task.chosen), 0);
+    for (std::int64_t row = 0; row < task.rows; ++row) {
+        const std::int64_t seen = task.context - task.tokens + row % task.tokens + 1;
+        std::int64_t wanted = task.chosen;
+        std::int64_t* to = operands.places.data() + row * task.chosen;
+        for (std::int64_t place = 0; place < seen && seen >= task.chosen; ++place) {
+            const auto chance = mixed(static_cast<std::uint64_t>(row * task.context + place)) %
+                                static_cast<std::uint64_t>(seen - place);
+            if (static_cast<std::int64_t>(chance) < wanted) *to++ = place, --wanted;
+        }
+    }
+}
+
 }  // namespace
+
+IndexKeys Operands::index_keys(std::size_t copy) const {
+    return {keys[copy].as<std::int8_t>(), values[copy].as<float>(), task.head_dim, IndexKeys::room(task.context),
+            best_products().in_tiles(WeightFormat::int8) ? best_products().tiles : Tiles::none};
+}
 
 Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threads& threads) {
     Operands operands;
@@ -427,11 +459,15 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     }
     if (keeps_state(task)) keys = task.batch * task.query_heads * task.head_dim * task.value_dim * 4;
     if (task.kind == TaskKind::convolution) keys = task.batch * (task.taps - 1) * task.width * 4;
-    if (task.kind == TaskKind::attention || keeps_state(task)) one = keys + values;
+    if (task.kind == TaskKind::index_scores || task.kind == TaskKind::index_write) {
+        keys = task.batch * IndexKeys::room(task.context) * task.head_dim;
+        values = task.batch * IndexKeys::room(task.context) * 4;  // scales
+    }
+    if (task.kind == TaskKind::attention || task.kind == TaskKind::index_scores || keeps_state(task))
+        one = keys + values;
     // In fp32; x of a product again, narrowed and packed.
     const std::int64_t around =
-        4 * (numbers.in * (matrices.empty() ? 1 : 2) + numbers.out) +
-        (task.kind == TaskKind::kv_write || task.kind == TaskKind::convolution ? keys + values : 0);
+        4 * (numbers.in * (matrices.empty() ? 1 : 2) + numbers.out) + (one > 0 ? 0 : keys + values);
     const std::int64_t free = free_memory();
     const std::int64_t room = std::max<std::int64_t>(0, free - around);
     std::int64_t copies = one > 0 ? std::clamp<std::int64_t>((rotate_past + one - 1) / one, 1, 512) : 1;
@@ -490,6 +526,10 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
             std::transform(own, own + task.chosen, own, [&](float share) { return share / total; });
         }
     }
+    if (task.kind == TaskKind::index_scores) {
+        for (std::size_t copy = 0; copy < operands.keys.size(); ++copy) fill_index_keys(operands, copy, threads);
+    }
+    if (task.kind == TaskKind::attention && task.chosen > 0) choose_at_random(operands);
     operands.x = random_floats(numbers.in, 1U << 20U);
     operands.gain = random_floats(gains_of(task), 5U << 20U);
     if (keeps_state(task)) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "roofline/bench/kernels/attention.hpp"
+#include "roofline/bench/kernels/chosen.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/selective_scan.hpp"
 #include "roofline/bench/kernels/state_space.hpp"
@@ -94,14 +95,14 @@ struct Sample {
 struct Operands {
     Task task;
     std::vector<WeightMatrix> weights;  // products: matrices_of(task) for each copy
-    std::vector<Memory> keys;           // attention, kv_write; latent entries; states
-    std::vector<Memory> values;         // none where entries are latent
+    std::vector<Memory> keys;           // attention, kv_write; latent entries; states; an indexer's
+    std::vector<Memory> values;         // none where entries are latent; scales of an indexer's keys
     std::vector<Memory> tables;         // embedding
     std::vector<float> x;               // fp32 input
     std::vector<float> gain;            // of a norm; sinks of attention; taps of a convolution; how fast states decay
     std::vector<float> bias;            // of a layer norm or a convolution; what passes a state by
     std::vector<std::int32_t> tokens;
-    std::vector<std::int64_t> places;  // expert_sum, [row][chosen]: where a row's results lie in x
+    std::vector<std::int64_t> places;  // [row][chosen]: where a row's results lie in x (expert_sum), or what it sees
     std::vector<float> shares;         // and the weight of each; those of a row add up to 1
     std::vector<float> y;
 
@@ -110,6 +111,7 @@ struct Operands {
         return std::max({matrices, keys.size(), tables.size(), std::size_t{1}});
     }
     void poison();
+    IndexKeys index_keys(std::size_t copy) const;
 };
 
 HeadWidths head_widths(const Task& task);

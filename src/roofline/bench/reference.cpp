@@ -158,22 +158,29 @@ std::vector<Sample> reference(const Operands& operands) {
                     const std::int64_t first = task.window > 0 ? std::max<std::int64_t>(0, seen - task.window) : 0;
                     const std::int64_t entry = (sequence * task.kv_heads + head / group) * task.context;
                     const float* q = x + (row * task.query_heads + head) * d;
-                    std::vector<double> scores(size(seen));
+                    std::vector<std::int64_t> places;
+                    if (task.chosen > 0 && seen > task.chosen) {
+                        const auto own = operands.places.begin() + row * task.chosen;
+                        places.assign(own, own + task.chosen);
+                    } else {
+                        places.resize(size(seen - first));
+                        std::iota(places.begin(), places.end(), first);
+                    }
+                    std::vector<double> scores;
                     double largest = -1e300;
-                    for (std::int64_t p = first; p < seen; ++p) {
+                    for (const std::int64_t p : places) {
                         double dot = 0.0;
                         for (std::int64_t i = 0; i < d; ++i)
                             dot += static_cast<double>(q[i]) * kv_at(operands.keys[0], task.kv, (entry + p) * d + i);
-                        scores[size(p)] = dot * scale;
-                        largest = std::max(largest, scores[size(p)]);
+                        scores.push_back(dot * scale);
+                        largest = std::max(largest, scores.back());
                     }
                     double total = task.sinks ? std::exp(double{operands.gain[size(head)]} - largest) : 0.0;
-                    for (std::int64_t p = first; p < seen; ++p)
-                        total += scores[size(p)] = std::exp(scores[size(p)] - largest);
+                    for (double& score : scores) total += score = std::exp(score - largest);
                     for (const std::int64_t i : spread(widths.value, 8)) {
                         double sum = 0.0;
-                        for (std::int64_t p = first; p < seen; ++p)
-                            sum += scores[size(p)] * kv_at(values, task.kv, (entry + p) * widths.value_pitch() + i);
+                        for (std::size_t at = 0; at < places.size(); ++at)
+                            sum += scores[at] * kv_at(values, task.kv, (entry + places[at]) * widths.value_pitch() + i);
                         samples.push_back({(row * task.query_heads + head) * widths.value + i, sum / total});
                     }
                 }
@@ -288,6 +295,33 @@ std::vector<Sample> reference(const Operands& operands) {
                 }
             }
             break;
+        case TaskKind::index_write:  // what was written is read back
+            for (const std::int64_t row : spread(task.rows, 5)) {
+                for (const std::int64_t i : spread(task.width, 32))
+                    samples.push_back({row * task.width + i, double{x[row * task.width + i]}});
+            }
+            break;
+        case TaskKind::index_scores: {
+            const IndexKeys keys = operands.index_keys(0);
+            std::vector<float> key(size(d));
+            const std::int64_t queries = task.query_heads * d;
+            for (const std::int64_t row : spread(task.rows, 3)) {
+                const float* shares = x + task.rows * queries + row * task.query_heads;
+                const std::int64_t seen = task.context - task.tokens + row % task.tokens + 1;
+                for (const std::int64_t place : spread(seen, 32)) {
+                    keys.read(row / task.tokens, place, key.data());
+                    double score = 0.0;
+                    for (std::int64_t head = 0; head < task.query_heads; ++head) {
+                        double dot = 0.0;
+                        for (std::int64_t i = 0; i < d; ++i)
+                            dot += double{x[row * queries + head * d + i]} * double{key[size(i)]};
+                        score += double{shares[head]} * std::max(0.0, dot);
+                    }
+                    samples.push_back({row * task.context + place, score});
+                }
+            }
+            break;
+        }
         case TaskKind::output_gate:
             for (const std::int64_t row : spread(task.rows, 3)) {
                 const float* own = x + row * (task.width + task.width / task.run);
@@ -391,6 +425,10 @@ double tolerance(const Task& task) {
             return task.weights == WeightFormat::fp32 ? 1e-4 : task.weights == WeightFormat::bf16 ? 1e-2 : 3e-2;
         case TaskKind::attention:
             return task.kv == DType::bf16 ? 2e-2 : 1e-3;
+        case TaskKind::index_write:  // to int8, whose last digit is 2^-7 of the largest
+            return 1e-2;
+        case TaskKind::index_scores:
+            return 3e-2;
         default:
             return 1e-4;
     }

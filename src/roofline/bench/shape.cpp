@@ -171,6 +171,8 @@ class LayerReader {
             product("attention.kv_down", shape.kv_down);
             product("attention.kv_up", shape.kv_up);
             if (take("attention.kv_norm") == nullptr) return unfit("has no norm of its entries");
+            shape.chosen = whole(absorbed->extent.chosen);
+            if (const Operator* scores = take("attention.index_scores")) read_indexer(shape, *scores);
             const bool fits = shape.rotary && shape.q.n == shape.query_heads * shape.head_dim &&
                               shape.kv_down.n == shape.entry() && shape.kv_up.k == shape.rank &&
                               shape.kv_up.n == shape.query_heads * (shape.unturned() + shape.value_dim);
@@ -180,6 +182,20 @@ class LayerReader {
         if (shape.out.k != shape.query_heads * shape.value_dim && !problem_)
             return unfit("has more than heads in its output");
         return all_well();
+    }
+
+    void read_indexer(AttentionShape& shape, const Operator& scores) {
+        IndexerShape& indexer = shape.indexer;
+        indexer.heads = whole(scores.extent.heads);
+        indexer.dim = whole(scores.extent.key_dim);
+        const double norm = 2.0 * scores.extent.key_dim;  // gain and bias
+        product("attention.index_query", indexer.query);
+        product("attention.index_key", indexer.key, norm);
+        const bool fits = take("attention.index_write") != nullptr && shape.chosen > 0 &&
+                          indexer.dim >= shape.rope_dim && indexer.query.k == shape.q_down.n &&
+                          indexer.query.n == indexer.heads * indexer.dim &&
+                          indexer.key.n == indexer.dim + indexer.heads;
+        if (!fits && !problem_) problem_ = Unfit{"has another kind of indexer"};
     }
 
     Fit<void> read_state(LayerShape& layer) {

@@ -31,6 +31,14 @@ struct ProductShape {
 /// Norms of queries and keys.
 enum class HeadNorm { none, each_head, whole_width };
 
+/// Small queries and keys beside those of attention, by which a token chooses the entries that it sees.
+struct IndexerShape {
+    std::int64_t heads = 0;  // 0: there is none
+    std::int64_t dim = 0;
+    ProductShape query;  // of the row that queries come from
+    ProductShape key;    // and a share for each head
+};
+
 struct AttentionShape {
     std::int64_t query_heads = 0;
     std::int64_t kv_heads = 0;
@@ -52,6 +60,8 @@ struct AttentionShape {
     ProductShape kv_down;
     ProductShape kv_up;
     ProductShape out;
+    std::int64_t chosen = 0;  // latent entries that a token sees, where there are more; 0: it sees all
+    IndexerShape indexer;     // none: the layer sees what one before it has chosen
 
     bool latent() const { return rank > 0; }
     std::int64_t entry() const { return rank + rope_dim; }
@@ -173,6 +183,15 @@ void each_field(Shape& shape, const Visit& visit) {
 }
 
 template <class Shape, class Visit>
+    requires std::same_as<std::remove_const_t<Shape>, IndexerShape>
+void each_field(Shape& shape, const Visit& visit) {
+    visit("heads", shape.heads);
+    visit("dim", shape.dim);
+    visit("query", shape.query);
+    visit("key", shape.key);
+}
+
+template <class Shape, class Visit>
     requires std::same_as<std::remove_const_t<Shape>, AttentionShape>
 void each_field(Shape& shape, const Visit& visit) {
     visit("query_heads", shape.query_heads);
@@ -194,6 +213,8 @@ void each_field(Shape& shape, const Visit& visit) {
     visit("kv_down", shape.kv_down);
     visit("kv_up", shape.kv_up);
     visit("out", shape.out);
+    visit("chosen", shape.chosen);
+    visit("indexer", shape.indexer);
 }
 
 template <class Shape, class Visit>

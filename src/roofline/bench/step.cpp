@@ -109,6 +109,10 @@ class Model final : public CpuModel {
                 return layer.kv_down;
             case Matrix::kv_up:
                 return layer.kv_up;
+            case Matrix::index_query:
+                return layer.index_query;
+            case Matrix::index_key:
+                return layer.index_key;
             case Matrix::router:
                 return layer.router;
             case Matrix::up:
@@ -247,11 +251,17 @@ Result<std::unique_ptr<CpuModel>> CpuModel::make(const StackShape& shape, const 
         return fail(
             fmt::format("no processor kernel keeps a KV cache in {}; --kv-cache-dtype bf16 asks for one that is kept",
                         roofline::name(shape.kv)));
+    bool chosen = false;
     for (const LayerShape& layer : shape.kinds) {
         const AttentionShape& attention = layer.attention;
+        chosen = chosen || attention.indexer.heads > 0;
+        if (attention.chosen > 0 && !chosen) return fail("its first layers attend to what none before them has chosen");
         for (const std::int64_t width : {attention.head_dim, attention.value_dim, attention.entry(), attention.rank}) {
             if (width % 32 != 0) return fail(fmt::format("heads of {} are no multiple of 32", width));
         }
+        if (attention.indexer.dim % grain_of(WeightFormat::int8) != 0)
+            return fail(fmt::format("an indexer's keys of {} are no multiple of {}", attention.indexer.dim,
+                                    grain_of(WeightFormat::int8)));
         if (layer.channels.channels % SelectiveShape::abreast != 0)
             return fail(
                 fmt::format("{} channels are no multiple of {}", layer.channels.channels, SelectiveShape::abreast));

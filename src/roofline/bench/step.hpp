@@ -59,6 +59,8 @@ class CpuModel {
         q,
         kv_down,
         kv_up,
+        index_query,
+        index_key,
         out,
         router,
         up,

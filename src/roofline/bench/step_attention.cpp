@@ -133,22 +133,52 @@ void attend_absorbed(StepRun& run, const AttentionShape& shape, const LayerWeigh
     turn(made, wide_queries, {heads, run.rows, shape.rank, shape.rank, shape.entry(), scale}, run.threads);
     turn(queries + shape.unturned(), wide_queries + shape.rank,
          {run.rows * heads, 1, shape.rope_dim, shape.head_dim, shape.entry(), scale}, run.threads);
-    attend({.batch = run.work.batch,
-            .tokens = run.work.tokens,
-            .query_heads = heads,
-            .kv_heads = 1,
-            .widths = cache.widths,
-            .context = run.work.context,
-            .capacity = cache.capacity,
-            .kv = run.shape.kv,
-            .q = wide_queries,
-            .keys = layer.keys.data(),
-            .values = layer.keys.data(),
-            .out = mixed},
-           best_attention(), run.threads, run.scratch);
+    const AttentionCall call{.batch = run.work.batch,
+                             .tokens = run.work.tokens,
+                             .query_heads = heads,
+                             .kv_heads = 1,
+                             .widths = cache.widths,
+                             .context = run.work.context,
+                             .capacity = cache.capacity,
+                             .kv = run.shape.kv,
+                             .q = wide_queries,
+                             .keys = layer.keys.data(),
+                             .values = layer.keys.data(),
+                             .out = mixed};
+    if (shape.chosen > 0)
+        attend_to_chosen(call, run.places.data(), shape.chosen, best_attention(), run.threads, run.chosen);
+    else
+        attend(call, best_attention(), run.threads, run.scratch);
     turn(mixed, by_head, {run.rows, heads, shape.rank, shape.rank, shape.rank}, run.threads);
     run.multiply_each(layer.out_of_results, by_head, made);
     turn(made, mixed, {heads, run.rows, shape.value_dim, shape.value_dim, shape.value_dim}, run.threads);
+}
+
+/// Small queries of `low` and keys of `x`; where there are more entries than a token sees, which those are.
+void index_entries(StepRun& run, const AttentionShape& shape, const LayerWeights& layer, const float* low,
+                   const float* x) {
+    const IndexerShape& indexer = shape.indexer;
+    const std::int64_t made = indexer.key.n;
+    const std::int64_t past = run.work.context - run.work.tokens;
+    float* queries = room(run.rooms.index_queries, run.rows * indexer.query.n);
+    float* keys = room(run.rooms.index_keys, run.rows * made);
+    float* scores = room(run.rooms.index_scores, run.rows * run.work.context);
+    run.multiply(layer.index_query, low, queries, run.rows);
+    run.multiply(layer.index_key, x, keys, run.rows);
+    norm_runs(keys, run.rows, made, 1, indexer.dim, run.threads);
+    const float* table = run.turns(shape.rope_dim);
+    const TurnedHeads of_queries{run.rows,       run.work.tokens, indexer.heads,
+                                 shape.rope_dim, indexer.dim,     indexer.query.n};
+    rotary(queries, table, of_queries, run.threads);
+    rotary(keys, table, TurnedHeads{run.rows, run.work.tokens, 1, shape.rope_dim, indexer.dim, made}, run.threads);
+    const IndexKeys kept = index_keys(layer, indexer, run.largest);
+    write_index_keys({keys, made}, kept, run.work.batch, run.work.tokens, past, run.threads);
+    run.indexer.find(queries, {keys + indexer.dim, made}, kept,
+                     {run.work.batch, run.work.tokens, indexer.heads, run.work.context}, scores, run.threads);
+    if (run.work.context <= shape.chosen) return;
+    run.places.resize(size(run.rows * shape.chosen));
+    choose_entries(scores, run.work.context, run.rows, run.work.tokens, past, shape.chosen, run.places.data(),
+                   run.threads);
 }
 
 void attend_to_entries(StepRun& run, const AttentionShape& shape, const LayerWeights& layer, const float* x, float* y) {
@@ -161,6 +191,7 @@ void attend_to_entries(StepRun& run, const AttentionShape& shape, const LayerWei
         run.multiply(layer.q_down, x, low, run.rows);
         rms_norm(low, run.gain.data(), low, run.rows, layer.q_down.n, run.threads);
         run.multiply(layer.q, low, queries, run.rows);
+        if (shape.indexer.heads > 0) index_entries(run, shape, layer, low, x);
     } else {
         run.multiply(layer.q, x, queries, run.rows);
     }

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "roofline/bench/index_scores.hpp"
 #include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/routing.hpp"
@@ -20,6 +21,7 @@ struct StepRooms {
     std::vector<float> stream, normed, attended, result;
     std::vector<float> wide, active, low, entries, queries, wide_queries, by_head, mixed;
     std::vector<float> expanded, gated, opened;
+    std::vector<float> index_queries, index_keys, index_scores;
     std::vector<float> scores, taken, given;  // of a router, and rows that experts take and give back
     std::vector<LineOfFloats> keys, values;   // of latent entries, expanded
 };
@@ -42,6 +44,9 @@ class StepRun {
     StepRooms rooms;
     AttentionScratch scratch;
     Routing routing;
+    IndexScores indexer;
+    ChosenScratch chosen;
+    std::vector<std::int64_t> places;    // of entries that the last indexer chose, for each row
     std::vector<float> gain, norm_bias;  // of every norm
 
     /// One more product to be run with those that were called since the last were.

@@ -22,7 +22,8 @@ void each_product(const LayerShape& layer, const StepWork& work,
     } else {
         visit(attention.kv_up, 1);
     }
-    visit(attention.out, 1);
+    for (const ProductShape* shape : {&attention.indexer.query, &attention.indexer.key, &attention.out})
+        visit(*shape, 1);
     visit(layer.state.in, 1);
     visit(layer.state.out, 1);
     const ChannelMixerShape& channels = layer.channels;
@@ -51,9 +52,19 @@ CacheShape cache_shape(const AttentionShape& attention, DType kv, const StepWork
     return cache;
 }
 
+IndexKeys index_keys(const LayerWeights& layer, const IndexerShape& shape, const StepWork& work,
+                     std::int64_t sequence) {
+    const std::int64_t capacity = IndexKeys::room(work.context);
+    return {layer.index_keys.as<std::int8_t>() + sequence * capacity * shape.dim,
+            layer.index_scales.as<float>() + sequence * capacity, shape.dim, capacity,
+            best_products().in_tiles(WeightFormat::int8) ? best_products().tiles : Tiles::none};
+}
+
 std::int64_t layer_bytes(const LayerShape& shape, DType kv, const StepWork& work) {
     const CacheShape cache = cache_shape(shape.attention, kv, work);
+    const IndexerShape& indexer = shape.attention.indexer;
     std::int64_t bytes = cache.key_bytes + cache.value_bytes;
+    if (indexer.heads > 0) bytes += work.batch * IndexKeys::room(work.context) * (indexer.dim + 4);
     if (shape.state.heads > 0)
         bytes += 4 * (work.batch * shape.state.kept() + shape.state.taps * shape.state.channels());
     const ChannelMixerShape& channels = shape.channels;
@@ -69,7 +80,7 @@ namespace {
 
 /// fp32 numbers that a layer has under way for a row of the step: its rows of every kind, and what goes into its widest
 /// products once more in the narrow form that they take.
-std::int64_t numbers_under_way(const StackShape& shape, const LayerShape& layer) {
+std::int64_t numbers_under_way(const StackShape& shape, const LayerShape& layer, const StepWork& work) {
     const AttentionShape& attention = layer.attention;
     const FfnShape& ffn = layer.ffn;
     std::int64_t of_attention = attention.qkv.n + 2 * attention.query_heads * attention.head_dim;
@@ -81,6 +92,10 @@ std::int64_t numbers_under_way(const StackShape& shape, const LayerShape& layer)
         of_attention +=
             attention.q_down.n + attention.entry() * (1 + 4 * attention.query_heads) + 4 * attention.kv_up.n;
     }
+    // Queries, keys, a score of every entry, and the places of the best.
+    if (attention.indexer.heads > 0)
+        of_attention +=
+            2 * attention.indexer.query.n + 2 * attention.indexer.key.n + work.context + 2 * attention.chosen;
     const std::int64_t of_row = ffn.up.n + 2 * ffn.down.k + (ffn.experts > 0 ? 3 * shape.hidden : 0);
     const std::int64_t of_ffn = ffn.slots() * of_row + ffn.experts + ffn.shared_up.n + ffn.shared_down.k +
                                 2 * ffn.latent_down.n + (ffn.norms_apart ? shape.hidden : 0);
@@ -101,7 +116,7 @@ StepBytes step_bytes(const StackShape& shape, const StepWork& work) {
     std::int64_t most = 0;
     for (const LayerShape& layer : shape.kinds) {
         bytes.layers.push_back(layer_bytes(layer, shape.kv, work));
-        most = std::max(most, numbers_under_way(shape, layer));
+        most = std::max(most, numbers_under_way(shape, layer, work));
     }
     bytes.outside = WeightMatrix::bytes(shape.head.n, shape.head.k, shape.head.type) +
                     (shape.vocabulary + shape.positions) * shape.hidden * 2;
@@ -177,6 +192,8 @@ Result<void> WeightMaker::attention(LayerWeights& layer, const AttentionShape& s
                                  {layer.q, shape.q},
                                  {layer.kv_down, shape.kv_down},
                                  {layer.kv_up, absorbed ? none : shape.kv_up},
+                                 {layer.index_query, shape.indexer.query},
+                                 {layer.index_key, shape.indexer.key},
                                  {layer.out, shape.out}}) {
         if (auto done = take(wanted.target, linear(wanted.shape)); !done) return done;
     }
@@ -221,6 +238,20 @@ Result<void> WeightMaker::channels(LayerWeights& layer, const ChannelMixerShape&
     return fill_with(layer.past, work.batch * (shape.taps - 1) * shape.channels, 0.0F);
 }
 
+/// Random keys of all that is in the cache already.
+Result<void> WeightMaker::index(LayerWeights& layer, const IndexerShape& shape, const StepWork& work) {
+    const std::int64_t capacity = IndexKeys::room(work.context);
+    if (auto done = take(layer.index_keys, Memory::reserve(work.batch * capacity * shape.dim)); !done) return done;
+    if (auto done = take(layer.index_scales, Memory::reserve(work.batch * capacity * 4)); !done) return done;
+    const auto rows = numbers(work.context * shape.dim, DType::fp32);
+    if (!rows) return std::unexpected(rows.error());
+    for (std::int64_t sequence = 0; sequence < work.batch; ++sequence) {
+        const IndexKeys own = index_keys(layer, shape, work, sequence);
+        write_index_keys({rows->as<float>(), shape.dim}, own, 1, work.context, 0, threads_);
+    }
+    return {};
+}
+
 Result<void> WeightMaker::ffn(LayerWeights& layer, const FfnShape& shape) {
     layer.ffns.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, shape.experts)));
     for (FfnWeights& ffn : layer.ffns) {
@@ -243,6 +274,10 @@ Result<LayerWeights> WeightMaker::layer(const LayerShape& shape, DType kv, const
         auto done = shape.state.heads > 0 ? state(layer, shape.state, work) : channels(layer, shape.channels, work);
         if (!done) return std::unexpected(done.error());
         return layer;
+    }
+    const IndexerShape& indexer = shape.attention.indexer;
+    if (indexer.heads > 0) {
+        if (auto done = index(layer, indexer, work); !done) return std::unexpected(done.error());
     }
     const CacheShape cache = cache_shape(shape.attention, kv, work);
     if (auto done = take(layer.keys, numbers(cache.key_bytes * 8 / bits(kv), kv)); !done)

@@ -28,6 +28,8 @@ struct LayerWeights {
     Linear q_down, q, kv_down, kv_up;
     std::vector<Linear> into_queries;    // kv_up, absorbed, by heads: [rank, unturned],
     std::vector<Linear> out_of_results;  // and [value, rank]
+    Linear index_query, index_key;
+    Memory index_keys, index_scales;
     Linear out;
     Linear router;
     std::vector<FfnWeights> ffns;  // experts, or one
@@ -53,6 +55,10 @@ struct CacheShape {
 };
 CacheShape cache_shape(const AttentionShape& attention, DType kv, const StepWork& work);
 
+/// The small keys of an indexer from a sequence on; `work` is the largest step.
+IndexKeys index_keys(const LayerWeights& layer, const IndexerShape& shape, const StepWork& work,
+                     std::int64_t sequence = 0);
+
 /// Widths of products that no kernel of this processor takes are told in a line; none: all are fine.
 std::optional<std::string> unfit_products(const StackShape& shape, const StepWork& work);
 
@@ -69,6 +75,7 @@ class WeightMaker {
     Result<void> attention(LayerWeights& layer, const AttentionShape& shape, const StepWork& work);
     Result<void> state(LayerWeights& layer, const StateMixerShape& shape, const StepWork& work);
     Result<void> channels(LayerWeights& layer, const ChannelMixerShape& shape, const StepWork& work);
+    Result<void> index(LayerWeights& layer, const IndexerShape& shape, const StepWork& work);
     Result<void> ffn(LayerWeights& layer, const FfnShape& shape);
 
     Threads& threads_;

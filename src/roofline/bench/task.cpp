@@ -100,6 +100,34 @@ bool latent(const Operator* core) {
     return core != nullptr && core->extent.pattern == Pattern::latent;
 }
 
+/// What an indexer does with its small keys, which `keys` makes with the shares of heads beside them: it keeps them, or
+/// finds `scores`.
+Planned plan_indexer(const Operator& op, const Operator* keys, const Operator* scores,
+                     const predict::StageReport& stage, Task task) {
+    if (keys == nullptr || scores == nullptr || keys->extent.cols != scores->extent.key_dim + scores->extent.heads ||
+        scores->extent.value_dim != 1.0)
+        return refuse("no kernel for this kind of indexer");
+    const auto& extent = scores->extent;
+    if (&op != scores) {
+        task.kind = TaskKind::index_write;
+        task.width = task.head_dim = whole(extent.key_dim);
+        task.context = task.tokens;  // where they are written is all the same
+        return {task, ""};
+    }
+    if (task.prefill && stage.context > static_cast<double>(task.tokens))
+        return refuse("no kernel for a prompt after a cached prefix");
+    task.kind = TaskKind::index_scores;
+    task.context = task.prefill ? task.tokens : whole(stage.context);
+    task.query_heads = whole(extent.heads);
+    task.head_dim = whole(extent.key_dim);
+    task.width = task.query_heads * (task.head_dim + 1);  // a query and a share of each head
+    const auto context = static_cast<double>(task.context);
+    const double pairs = task.prefill ? context * (context + 1.0) / 2.0 : static_cast<double>(task.tokens) * context;
+    const double flops = 2.0 * extent.heads * (extent.key_dim + 1.0) * stage.batch * pairs;
+    if (std::abs(flops - task.flops) > 0.01 * flops) return refuse("no kernel for this kind of indexer");
+    return {task, ""};
+}
+
 Planned plan_attention(const Operator& op, const predict::StageReport& stage, Task task) {
     const auto& extent = op.extent;
     const bool fused = extent.key_dim > 0.0 && extent.value_dim > 0.0;
@@ -121,18 +149,22 @@ Planned plan_attention(const Operator& op, const predict::StageReport& stage, Ta
         task.context = whole(stage.context);
         if (extent.window > 0.0) task.context = std::min(task.context, whole(extent.window));
     }
+    if (task.latent && extent.chosen > 0.0 && extent.chosen < static_cast<double>(task.context))
+        task.chosen = whole(extent.chosen);
     // Some attend to more than the newest entries, or keep less than keys and values: not what our kernels do.
     const auto near = [](double a, double b) { return std::abs(a - b) <= 0.01 * std::abs(b); };
     const auto context = static_cast<double>(task.context);
     const double sequences = stage.batch;
-    const double unseen = task.window > 0 ? context - static_cast<double>(task.window) : 0.0;  // by the last of them
+    const auto most = static_cast<double>(task.chosen > 0 ? task.chosen : task.window);
+    const double unseen = most > 0.0 ? context - most : 0.0;  // by the last of them
+    const double read = task.chosen > 0 && !task.prefill ? most : context;
     const double pairs = task.prefill ? (context * (context + 1.0) - unseen * (unseen + 1.0)) / 2.0
-                                      : static_cast<double>(task.tokens) * context;
+                                      : static_cast<double>(task.tokens) * read;
     const double widths = extent.key_dim + extent.value_dim;
     const double numbers = task.latent ? extent.key_dim : extent.kv_heads * widths;
     const double entry = numbers * bits(task.kv) / 8.0;
     if (!near(2.0 * extent.heads * widths * sequences * pairs, task.flops) ||
-        (task.rotated > 0.0 && !near(entry * sequences * context, task.rotated)))
+        (task.rotated > 0.0 && !near(entry * sequences * read, task.rotated)))
         return refuse("no kernel for this kind of attention");
     return {task, ""};
 }
@@ -222,13 +254,17 @@ std::string describe(const Task& task) {
             const std::string widths = has_even_heads(task) ? fmt::format("{}", task.head_dim)
                                                             : fmt::format("{}, {}", task.head_dim, value_width(task));
             const std::string window = task.window > 0 ? fmt::format(", the last {}", task.window) : "";
-            return fmt::format("{} x {} of {}{}, {}/{} heads of {}", task.batch, task.tokens, task.context, window,
-                               task.query_heads, task.kv_heads, widths);
+            const std::string chosen = task.chosen > 0 ? fmt::format(", the best {}", task.chosen) : "";
+            return fmt::format("{} x {} of {}{}{}, {}/{} heads of {}", task.batch, task.tokens, task.context, window,
+                               chosen, task.query_heads, task.kv_heads, widths);
         }
         case TaskKind::rotary:
         case TaskKind::kv_write:
             if (task.query_heads == 0) return fmt::format("{} x {}", task.rows, task.head_dim);
             return fmt::format("{} x {}/{} heads of {}", task.rows, task.query_heads, task.kv_heads, task.head_dim);
+        case TaskKind::index_scores:
+            return fmt::format("{} x {} of {}, {} heads of {}", task.batch, task.tokens, task.context, task.query_heads,
+                               task.head_dim);
         case TaskKind::convolution:
             return fmt::format("{} x {}, {} taps", task.rows, task.width, task.taps);
         case TaskKind::state_space:
@@ -285,6 +321,10 @@ std::string_view name(TaskKind kind) {
             return "rotary";
         case TaskKind::kv_write:
             return "kv_write";
+        case TaskKind::index_write:
+            return "index_write";
+        case TaskKind::index_scores:
+            return "index_scores";
         case TaskKind::embedding:
             return "embedding";
         case TaskKind::sampling:
@@ -458,7 +498,7 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
         task.bytes = record.work.at(Level::memory).value / record.count;
         task.rotated = (stage.details[i].weight_bytes + stage.details[i].kv_bytes) / record.count;
         const std::string_view last = last_part(record.name);
-        const bool cached = last == "kv_write" || record.kind == Kind::attention;
+        const bool cached = last == "kv_write" || (record.kind == Kind::attention && last != "index_scores");
         if (cached && !kv) {
             planned.push_back(refuse(fmt::format("no kernel keeps a KV cache in {}", scenario.kv_type)));
             continue;
@@ -471,6 +511,9 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
                 plan_absorption(op, beside(lowered, op, "core_absorbed"), beside(lowered, op, "core_expanded"), task));
         } else if (record.kind == Kind::gemm && op.extent.cols > 0.0) {
             planned.push_back(plan_product(op, record, weight_bytes, task));
+        } else if (last == "index_write" || last == "index_scores") {
+            planned.push_back(
+                plan_indexer(op, beside(lowered, op, "index_key"), beside(lowered, op, "index_scores"), stage, task));
         } else if (record.kind == Kind::attention) {
             planned.push_back(plan_attention(op, stage, task));
         } else if (record.kind == Kind::scan) {

@@ -33,6 +33,8 @@ enum class TaskKind {
     multiply,          // two numbers beside each other
     rotary,
     kv_write,
+    index_write,   // small keys of entries
+    index_scores,  // and how well these suit a token
     embedding,
     sampling,
     choice,     // of experts, by a router's scores
@@ -69,7 +71,7 @@ struct Task {
     DType kv = DType::bf16;
     std::int64_t rows = 0;
     std::int64_t width = 0;   // choice: experts there are
-    std::int64_t chosen = 0;  // choice, expert_sum: experts of a row
+    std::int64_t chosen = 0;  // choice, expert_sum: experts of a row; attention: entries that a token sees, 0: all
     std::int64_t run = 1;     // gated_norm: values that are normed together; output_gate: that share a gate
     std::int64_t taps = 0;    // convolution: tokens it looks at,
     bool plain = false;       // and that no activation follows it

@@ -268,6 +268,7 @@ Operator& Lowering::core(const Core& c) {
                  .weights = attention_label(c.key_dim),
                  .keys = key,
                  .window = c.reach.local && c.reach.top != Reach::everything ? c.reach.top : 0.0,
+                 .chosen = c.reach.chooses() ? c.reach.top : 0.0,
                  .heads = c.heads,
                  .kv_heads = c.kv_heads > 0.0 ? c.kv_heads : 1.0,
                  .key_dim = c.key_dim,

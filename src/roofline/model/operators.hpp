@@ -32,6 +32,7 @@ struct Extent {
     // Attention and recurrences.
     int keys = -1;        // a feature: entries read
     double window = 0.0;  // 0: none
+    double chosen = 0.0;  // entries that each query reads, chosen one by one beforehand; 0: all in reach
     double heads = 0.0;
     double kv_heads = 0.0;
     double key_dim = 0.0;

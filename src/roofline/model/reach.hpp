@@ -30,6 +30,9 @@ struct Reach {
 
     bool operator==(const Reach&) const = default;
 
+    /// Whether each query reads entries that are chosen one by one.
+    bool chooses() const { return !local && top != everything && ratio == 1.0 && block == 1.0 && chunk == 0.0; }
+
     /// The most entries that can ever be attended to, hence need to be kept if `local` or chunked.
     double kept() const { return chunk > 0.0 ? chunk : local ? top : everything; }
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "roofline/bench/backend.hpp"
+#include "roofline/bench/index_scores.hpp"
 #include "roofline/bench/kernels/attention.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/routing.hpp"
@@ -113,7 +114,10 @@ class OwnKernel final : public Kernel {
                                          .values = task.latent ? keys(copy).data() : values(copy).data(),
                                          .sinks = task.sinks ? operands_.gain.data() : nullptr,
                                          .out = y};
-                attend(call, best_attention(), threads_, scratch_);
+                if (task.chosen > 0)
+                    attend_to_chosen(call, operands_.places.data(), task.chosen, best_attention(), threads_, chosen_);
+                else
+                    attend(call, best_attention(), threads_, scratch_);
                 break;
             }
             case TaskKind::norm:
@@ -168,6 +172,14 @@ class OwnKernel final : public Kernel {
                 kv_write(x, keys(copy).data(), task.latent ? nullptr : values(copy).data(), room_, task.kv, layout_,
                          rows_, threads_);
                 break;
+            case TaskKind::index_write:
+                write_index_keys({x, task.width}, operands_.index_keys(copy), task.batch, task.tokens, 0, threads_);
+                break;
+            case TaskKind::index_scores:
+                index_scores_.find(x, {x + task.rows * task.query_heads * task.head_dim, task.query_heads},
+                                   operands_.index_keys(copy),
+                                   {task.batch, task.tokens, task.query_heads, task.context}, y, threads_);
+                break;
             case TaskKind::embedding:
                 gather(operands_.tables[0].as<Bf16>(), operands_.tokens.data(), y, task.rows, task.width, threads_);
                 break;
@@ -197,6 +209,8 @@ class OwnKernel final : public Kernel {
                 operands_.y[2 * i + 1] = routing_.shares[i] * static_cast<float>(task.width);
             }
         }
+        for (std::int64_t row = 0; task.kind == TaskKind::index_write && row < task.rows; ++row)
+            operands_.index_keys(0).read(row / task.tokens, row % task.tokens, operands_.y.data() + row * task.width);
         if (task.kind != TaskKind::kv_write) return;
         const std::int64_t d = task.head_dim;
         for (std::int64_t row = 0; row < task.rows; ++row) {
@@ -243,6 +257,8 @@ class OwnKernel final : public Kernel {
     Activations activations_;
     std::vector<ProductCall> calls_;
     AttentionScratch scratch_;
+    ChosenScratch chosen_;
+    IndexScores index_scores_;
     KvLayout layout_ = KvLayout::rows;
     std::int64_t room_ = 0;
     std::vector<WeightMatrix> weights_;  // in tiles; none where the kernels take rows
@@ -281,6 +297,10 @@ class Own final : public Backend {
             }
             if (task.query_heads / task.kv_heads > 256) return "more than 256 query heads share a KV head";
         }
+        const bool indexes = task.kind == TaskKind::index_write || task.kind == TaskKind::index_scores;
+        if (indexes && task.head_dim % grain_of(WeightFormat::int8) != 0)
+            return fmt::format("an indexer's keys of {} are no multiple of {}", task.head_dim,
+                               grain_of(WeightFormat::int8));
         if (task.kind == TaskKind::selective_scan && task.width % SelectiveShape::abreast != 0)
             return fmt::format("{} channels are no multiple of {}", task.width, SelectiveShape::abreast);
         return std::nullopt;

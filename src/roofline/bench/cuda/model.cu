@@ -75,6 +75,7 @@ void Model::refuse_what_has_no_kernel() const {
         const AttentionShape& attention = layer.attention;
         const FfnShape& ffn = layer.ffn;
         if (layer.channels.channels > 0) throw Failure{"no step on CUDA has states or convolutions of channels alone"};
+        if (attention.chosen > 0) throw Failure{"no step on CUDA chooses what it attends to"};
         if (attention.gate_a_head) throw Failure{"no step on CUDA has one gate a head"};
         if (attention.keys_as_values) throw Failure{"no step on CUDA has keys that are values too"};
         if (ffn.latent_down) throw Failure{"no step on CUDA has experts of narrower rows"};
