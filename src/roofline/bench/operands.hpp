@@ -36,6 +36,7 @@ class Memory {
   private:
     std::byte* data_ = nullptr;
     std::int64_t bytes_ = 0;
+    std::int64_t mapped_ = 0;  // from data_ on
 };
 
 /// What could be allocated now without pushing others out; the container's limit counts.
