@@ -177,6 +177,11 @@ StageRun start_stage(const predict::Scenario& scenario, const predict::StageRepo
     for (std::size_t i = 0; i < run.planned.size(); ++i) {
         if (run.planned[i].task) hold_to(run.stage.records[i], *run.planned[i].task, scenario.device);
     }
+    // Of a device without roofs a prediction knows how long kernels take to start, and no more.
+    if (scenario.device.bandwidth(Level::memory) == nullptr) {
+        run.stage.times = {};
+        for (Record& record : run.stage.records) record.times = {};
+    }
     run.outcomes.resize(run.planned.size());
     return run;
 }
