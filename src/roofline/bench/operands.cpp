@@ -457,7 +457,7 @@ void choose_at_random(Operands& operands) {
 
 IndexKeys Operands::index_keys(std::size_t copy) const {
     return {keys[copy].as<std::int8_t>(), values[copy].as<float>(), task.head_dim, IndexKeys::room(task.context),
-            best_products().in_tiles(WeightFormat::int8) ? best_products().tiles : Tiles::none};
+            IndexKeys::best_tiles()};
 }
 
 Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threads& threads) {

@@ -56,8 +56,7 @@ IndexKeys index_keys(const LayerWeights& layer, const IndexerShape& shape, const
                      std::int64_t sequence) {
     const std::int64_t capacity = IndexKeys::room(work.context);
     return {layer.index_keys.as<std::int8_t>() + sequence * capacity * shape.dim,
-            layer.index_scales.as<float>() + sequence * capacity, shape.dim, capacity,
-            best_products().in_tiles(WeightFormat::int8) ? best_products().tiles : Tiles::none};
+            layer.index_scales.as<float>() + sequence * capacity, shape.dim, capacity, IndexKeys::best_tiles()};
 }
 
 std::int64_t layer_bytes(const LayerShape& shape, DType kv, const StepWork& work) {

@@ -22,6 +22,10 @@ struct IndexKeys {
     Tiles tiles = Tiles::none;
 
     static std::int64_t room(std::int64_t positions) { return (positions + tile_rows - 1) / tile_rows * tile_rows; }
+    /// How they lie for the products of this processor.
+    static Tiles best_tiles() {
+        return best_products().in_tiles(WeightFormat::int8) ? best_products().tiles : Tiles::none;
+    }
     /// Those of a sequence, as weights.
     Weights of(std::int64_t sequence) const;
     /// What was written there, as floats.
