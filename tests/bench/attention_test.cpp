@@ -81,7 +81,12 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
                                                           {1, 90, 333, 4, 128},
                                                           {1, 5, 5, 1, 128},
                                                           {2, 37, 37, 3, 64},
-                                                          {1, 70, 150, 5, 256}}) {
+                                                          {1, 70, 150, 5, 256},
+                                                          {1, 1, 300, 1, 80},
+                                                          {1, 1, 37, 5, 80},
+                                                          {2, 37, 90, 4, 80},
+                                                          {1, 1, 150, 9, 16}}) {
+                if (!kernels->takes(HeadWidths::same(head_dim))) continue;
                 Task asked = attention(batch, tokens, context, kv);
                 asked.query_heads = group * asked.kv_heads;
                 asked.head_dim = head_dim;
@@ -94,6 +99,13 @@ TEST(Attention, EveryInstructionSetAgreesWithFp64SplitOrWhole) {
             }
         }
     }
+}
+
+TEST(Attention, TheBestKernelsForAHeadTakeIt) {
+    for (const std::int64_t width : {16, 32, 48, 80, 128, 176, 576})
+        EXPECT_TRUE(best_attention(HeadWidths::same(width)).takes(HeadWidths::same(width))) << width;
+    EXPECT_TRUE(best_attention({96, 80}).takes({96, 80}));
+    EXPECT_FALSE(portable_attention().takes(HeadWidths::same(100)));
 }
 
 TEST(Attention, ScoresMayClimbOrFallFarFromTheFirst) {

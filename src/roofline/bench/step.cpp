@@ -257,7 +257,8 @@ Result<std::unique_ptr<CpuModel>> CpuModel::make(const StackShape& shape, const 
         chosen = chosen || attention.indexer.heads > 0;
         if (attention.chosen > 0 && !chosen) return fail("its first layers attend to what none before them has chosen");
         for (const std::int64_t width : {attention.head_dim, attention.value_dim, attention.entry(), attention.rank}) {
-            if (width % 32 != 0) return fail(fmt::format("heads of {} are no multiple of 32", width));
+            if (width % attention_grain != 0)
+                return fail(fmt::format("heads of {} are no multiple of {}", width, attention_grain));
         }
         if (attention.indexer.dim % grain_of(WeightFormat::int8) != 0)
             return fail(fmt::format("an indexer's keys of {} are no multiple of {}", attention.indexer.dim,

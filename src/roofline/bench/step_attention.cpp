@@ -61,7 +61,7 @@ void attend_to_heads(StepRun& run, const AttentionShape& shape, const LayerWeigh
             .values = layer.values.data(),
             .sinks = shape.sinks ? run.gain.data() : nullptr,
             .out = mixed},
-           best_attention(), run.threads, run.scratch);
+           best_attention(cache.widths), run.threads, run.scratch);
     if (shape.gated) {
         const std::int64_t width = shape.query_heads * d;
         turn(mixed, run.rooms.opened.data(), {run.rows, 1, width, width, width + shape.gates()}, run.threads);
@@ -82,7 +82,7 @@ void attend_expanded(StepRun& run, const AttentionShape& shape, const LayerWeigh
     turn(entries, low, {run.rows, 1, shape.rank, shape.entry(), shape.rank}, run.threads);
     run.multiply(layer.kv_up, low, wide, run.rows);
     const HeadWidths widths{key, value};
-    const KvLayout layout = best_attention().layout(run.shape.kv, widths);
+    const KvLayout layout = best_attention(widths).layout(run.shape.kv, widths);
     const std::int64_t capacity = kv_room(layout, run.work.tokens);
     const QkvRows expanded{run.work.batch, run.work.tokens, 0, 0, heads, key, false, value};
     float* fused = room(run.rooms.expanded, run.rows * expanded.width());
@@ -98,9 +98,9 @@ void attend_expanded(StepRun& run, const AttentionShape& shape, const LayerWeigh
             }
         }
     });
-    const std::int64_t column = run.work.batch * heads * capacity * bits(run.shape.kv) / 8;  // bytes, of whole 32s
-    run.rooms.keys.resize(size(column * key / 64));
-    run.rooms.values.resize(size(column * value / 64));
+    const std::int64_t column = run.work.batch * heads * capacity * bits(run.shape.kv) / 8;  // bytes
+    run.rooms.keys.resize(size((column * key + 63) / 64));
+    run.rooms.values.resize(size((column * value + 63) / 64));
     kv_write(fused, run.rooms.keys.data(), run.rooms.values.data(), capacity, run.shape.kv, layout, expanded,
              run.threads);
     attend({.batch = run.work.batch,
@@ -115,7 +115,7 @@ void attend_expanded(StepRun& run, const AttentionShape& shape, const LayerWeigh
             .keys = run.rooms.keys.data(),
             .values = run.rooms.values.data(),
             .out = mixed},
-           best_attention(), run.threads, run.scratch);
+           best_attention(widths), run.threads, run.scratch);
 }
 
 /// Over the entries themselves: what would make keys of them goes into the queries, what would make values of them
@@ -146,9 +146,9 @@ void attend_absorbed(StepRun& run, const AttentionShape& shape, const LayerWeigh
                              .values = layer.keys.data(),
                              .out = mixed};
     if (shape.chosen > 0)
-        attend_to_chosen(call, run.places.data(), shape.chosen, best_attention(), run.threads, run.chosen);
+        attend_to_chosen(call, run.places.data(), shape.chosen, best_attention(call.widths), run.threads, run.chosen);
     else
-        attend(call, best_attention(), run.threads, run.scratch);
+        attend(call, best_attention(call.widths), run.threads, run.scratch);
     turn(mixed, by_head, {run.rows, heads, shape.rank, shape.rank, shape.rank}, run.threads);
     run.multiply_each(layer.out_of_results, by_head, made);
     turn(made, mixed, {heads, run.rows, shape.value_dim, shape.value_dim, shape.value_dim}, run.threads);

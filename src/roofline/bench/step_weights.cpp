@@ -44,7 +44,7 @@ CacheShape cache_shape(const AttentionShape& attention, DType kv, const StepWork
     CacheShape cache;
     cache.widths =
         attention.latent() ? HeadWidths{attention.entry(), attention.rank, true} : HeadWidths::same(attention.head_dim);
-    cache.layout = best_attention().layout(kv, cache.widths);
+    cache.layout = best_attention(cache.widths).layout(kv, cache.widths);
     cache.capacity = kv_room(cache.layout, attention.kept(work.tokens, work.context));
     const std::int64_t entries = work.batch * attention.kv_heads * cache.capacity;
     cache.key_bytes = entries * cache.widths.key * bits(kv) / 8;

@@ -54,7 +54,7 @@ class OwnKernel final : public Kernel {
             }
             return {};
         }
-        layout_ = best_attention().layout(task.kv, head_widths(task));
+        layout_ = best_attention(head_widths(task)).layout(task.kv, head_widths(task));
         room_ = kv_room(layout_, task.context);
         if (layout_ == KvLayout::rows) return {};
         if (task.kind != TaskKind::attention && task.kind != TaskKind::kv_write) return {};
@@ -115,9 +115,10 @@ class OwnKernel final : public Kernel {
                                          .sinks = task.sinks ? operands_.gain.data() : nullptr,
                                          .out = y};
                 if (task.chosen > 0)
-                    attend_to_chosen(call, operands_.places.data(), task.chosen, best_attention(), threads_, chosen_);
+                    attend_to_chosen(call, operands_.places.data(), task.chosen, best_attention(call.widths), threads_,
+                                     chosen_);
                 else
-                    attend(call, best_attention(), threads_, scratch_);
+                    attend(call, best_attention(call.widths), threads_, scratch_);
                 break;
             }
             case TaskKind::norm:
@@ -275,7 +276,8 @@ class Own final : public Backend {
   public:
     std::string name() const override { return "own"; }
     std::string describe() const override {
-        return fmt::format("own kernels, {}; attention {}", best_products().name, best_attention().name);
+        return fmt::format("own kernels, {}; attention {}", best_products().name,
+                           best_attention(HeadWidths::same(128)).name);
     }
     Result<void> available() override { return {}; }
 
@@ -293,7 +295,8 @@ class Own final : public Backend {
                     "no processor kernel keeps a KV cache in {}; --kv-cache-dtype bf16 asks for one that is kept",
                     roofline::name(task.kv));
             for (const std::int64_t width : {task.head_dim, value_width(task)}) {
-                if (width % 32 != 0) return fmt::format("heads of {} are no multiple of 32", width);
+                if (width % attention_grain != 0)
+                    return fmt::format("heads of {} are no multiple of {}", width, attention_grain);
             }
             if (task.query_heads / task.kv_heads > 256) return "more than 256 query heads share a KV head";
         }

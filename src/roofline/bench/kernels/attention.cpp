@@ -1,6 +1,7 @@
 #include "roofline/bench/kernels/attention.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 
@@ -11,7 +12,7 @@ constexpr std::int64_t most_rows = 256;        // of queries that share a piece;
 constexpr std::int64_t least_positions = 128;  // a shorter piece is not worth the combining; whole tiles
 constexpr float nothing_yet = -1e30F;
 
-/// Room for so many floats in whole lines. Widths are multiples of 32, so rows of them are whole too.
+/// Room for so many floats in whole lines. Widths are multiples of 16, so rows of them are whole too.
 std::int64_t in_lines(std::int64_t floats) {
     return (floats + 15) / 16 * 16;
 }
@@ -197,15 +198,12 @@ void attend(const AttentionCall& call, const AttentionKernels& kernels, Threads&
     }
 }
 
-const AttentionKernels& best_attention() {
-    static const AttentionKernels* const best = [] {
-        for (const AttentionKernels* kernels :
-             {neon_attention(), neon_pairs_attention(), amx_attention(), avx512_attention(), avx2_attention()}) {
-            if (kernels != nullptr) return kernels;
-        }
-        return &portable_attention();
-    }();
-    return *best;
+const AttentionKernels& best_attention(const HeadWidths& widths) {
+    static const std::array all = {neon_attention(),   neon_pairs_attention(), amx_attention(),
+                                   avx512_attention(), avx2_attention(),       &portable_attention()};
+    const auto best = std::ranges::find_if(
+        all, [&](const AttentionKernels* kernels) { return kernels != nullptr && kernels->takes(widths); });
+    return **best;
 }
 
 }  // namespace roofline::bench

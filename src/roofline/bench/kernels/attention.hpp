@@ -100,7 +100,9 @@ struct AttentionKernels {
     Piece<Bf16> bf16_rows;
     Piece<float> fp32;
     KvLayout bf16_layout = KvLayout::rows;
+    std::int64_t grain = 32;  // what widths are multiples of
 
+    bool takes(const HeadWidths& widths) const { return widths.key % grain == 0 && widths.value % grain == 0; }
     KvLayout layout(DType kv, const HeadWidths& widths) const {
         return kv == DType::bf16 && widths.even() ? bf16_layout : KvLayout::rows;
     }
@@ -112,7 +114,10 @@ const AttentionKernels* neon_pairs_attention();  // likewise for AArch64
 const AttentionKernels* avx2_attention();
 const AttentionKernels* avx512_attention();
 const AttentionKernels* amx_attention();  // likewise for tile registers beside AVX-512
-const AttentionKernels& best_attention();
+/// What widths have to be multiples of for any kernels at all: of whole lines of floats.
+inline constexpr std::int64_t attention_grain = 16;
+/// Of those that take heads of such widths.
+const AttentionKernels& best_attention(const HeadWidths& widths);
 
 /// A vector that lies across two lines of a cache is loaded twice.
 struct alignas(64) LineOfFloats {

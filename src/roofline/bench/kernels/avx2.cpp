@@ -96,8 +96,9 @@ const ProductKernels* avx2_products() {
     return here ? &kernels : nullptr;
 }
 const AttentionKernels* avx2_attention() {
-    static constexpr AttentionKernels kernels = {"AVX2", avx2::attention_piece<Bf16>, avx2::attention_piece<Bf16>,
-                                                 avx2::attention_piece<float>};
+    static constexpr AttentionKernels kernels = {
+        "AVX2", avx2::attention_piece<Bf16>, avx2::attention_piece<Bf16>, avx2::attention_piece<float>, KvLayout::rows,
+        16};
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &kernels : nullptr;
 }
 }  // namespace roofline::bench

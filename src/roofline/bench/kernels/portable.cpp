@@ -35,8 +35,12 @@ const ProductKernels& portable_products() {
 }
 
 const AttentionKernels& portable_attention() {
-    static constexpr AttentionKernels kernels = {"portable", portable::attention_piece<Bf16>,
-                                                 portable::attention_piece<Bf16>, portable::attention_piece<float>};
+    static constexpr AttentionKernels kernels = {"portable",
+                                                 portable::attention_piece<Bf16>,
+                                                 portable::attention_piece<Bf16>,
+                                                 portable::attention_piece<float>,
+                                                 KvLayout::rows,
+                                                 16};
     return kernels;
 }
 
