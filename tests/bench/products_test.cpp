@@ -2,6 +2,7 @@
 #include "roofline/bench/kernels/products.hpp"
 
 #include <array>
+#include <cmath>
 #include <limits>
 #include <tuple>
 #include <vector>
@@ -23,8 +24,8 @@ using testing::team;
 
 std::vector<const ProductKernels*> all_products() {
     std::vector<const ProductKernels*> kernels = {&portable_products()};
-    for (const ProductKernels* more :
-         {neon_products(), neon_dot_products(), avx2_products(), avx512_products(), amx_products()}) {
+    for (const ProductKernels* more : {neon_products(), neon_dot_products(), avx2_products(), avx512_products(),
+                                       avx512_vnni_products(), amx_products()}) {
         if (more != nullptr) kernels.push_back(more);
     }
 #if defined(__x86_64__)
@@ -141,6 +142,52 @@ TEST(Products, WeightsInFp8MeetLargeAndSmallNumbers) {
                 kernels->fp8(call, 0, 1);
                 const double expected = 224.0 * size * (1.0 + 399.0 * others);
                 EXPECT_NEAR(y, expected, 1e-3 * expected) << kernels->name << " " << size << " " << others;
+            }
+        }
+    }
+}
+
+// Products of bytes are added up in 16 bits by some: where all are as large as they can be, of one sign, none may be
+// lost.
+TEST(Products, TheLargestWeightsMeetTheLargestNumbers) {
+    const auto threads = team(1);
+    constexpr std::int64_t k = 256;
+    constexpr std::int64_t n = 9;
+    const std::vector<float> x(5 * k, 1.0F);
+    const std::vector<float> ones(n, 1.0F);
+    const std::vector<Bf16> group_scales(n * k / int4_group, to_bf16(1.0F));
+    const std::vector<std::uint8_t> powers(n * k / mxfp4_group, 127);
+    const std::vector<std::uint8_t> small_scales(n * k / nvfp4_group, 0x38);
+    std::vector<float> y(5 * n);
+    Activations activations;
+    // Bytes of weights, zero points of int4, and what a weight is.
+    for (const auto& [type, byte, zeros, weight] : {std::tuple{WeightFormat::int8, 127, 0, 127.0},
+                                                    {WeightFormat::int8, -127, 0, -127.0},
+                                                    {WeightFormat::int4, 0xFF, 0x00, 15.0},
+                                                    {WeightFormat::int4, 0x00, 0xFF, -15.0},
+                                                    {WeightFormat::mxfp4, 0x77, 0, 6.0},
+                                                    {WeightFormat::mxfp4, 0xFF, 0, -6.0},
+                                                    {WeightFormat::nvfp4, 0x77, 0, 6.0},
+                                                    {WeightFormat::nvfp4, 0xFF, 0, -6.0}}) {
+        const std::vector<std::uint8_t> values(n * k, static_cast<std::uint8_t>(byte));
+        const std::vector<std::uint8_t> group_zeros(n * k / int4_group, static_cast<std::uint8_t>(zeros));
+        Weights weights;
+        weights.type = type;
+        weights.values = values.data();
+        weights.row_scales = ones.data();
+        weights.group_scales = group_scales.data();
+        weights.group_zeros = group_zeros.data();
+        weights.group_powers = type == WeightFormat::mxfp4 ? powers.data() : nullptr;
+        weights.small_scales = type == WeightFormat::nvfp4 ? small_scales.data() : nullptr;
+        for (const ProductKernels* kernels : all_products()) {
+            if (kernels->in_tiles(type)) continue;
+            for (const std::int64_t m : {1, 5}) {
+                ProductCall call{.m = m, .n = n, .k = k, .weights = weights, .y = y.data()};
+                activations.prepare(x.data(), call, *kernels, *threads);
+                multiply(call, *kernels, *threads);
+                for (std::int64_t i = 0; i < m * n; ++i)
+                    ASSERT_NEAR(y[static_cast<std::size_t>(i)], weight * k, 1e-4 * std::fabs(weight) * k)
+                        << kernels->name << " " << name(type) << " " << byte << " " << i;
             }
         }
     }

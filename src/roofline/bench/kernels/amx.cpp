@@ -293,27 +293,27 @@ bool reads_panels(WeightFormat weights, std::int64_t m, std::int64_t n, std::int
 
 void product_bf16(const ProductCall& call, std::int64_t first, std::int64_t last) {
     reads_panels(WeightFormat::bf16, call.m, call.n, call.k) ? product<Bf16Tiles>(call, first, last)
-                                                             : avx512_products()->bf16(call, first, last);
+                                                             : avx512_vnni_products()->bf16(call, first, last);
 }
 
 void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
     reads_panels(WeightFormat::int8, call.m, call.n, call.k) ? product<Int8Tiles>(call, first, last)
-                                                             : avx512_products()->int8(call, first, last);
+                                                             : avx512_vnni_products()->int8(call, first, last);
 }
 
 void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last) {
     reads_panels(WeightFormat::int4, call.m, call.n, call.k) ? several_rows_int4(call, first, last)
-                                                             : avx512_products()->int4(call, first, last);
+                                                             : avx512_vnni_products()->int4(call, first, last);
 }
 
 void product_e2m1(const ProductCall& call, std::int64_t first, std::int64_t last) {
     reads_panels(call.weights.type, call.m, call.n, call.k) ? widened_product(call, first, last)
-                                                            : avx512_products()->e2m1(call, first, last);
+                                                            : avx512_vnni_products()->e2m1(call, first, last);
 }
 
 void product_fp8(const ProductCall& call, std::int64_t first, std::int64_t last) {
     reads_panels(call.weights.type, call.m, call.n, call.k) ? widened_product(call, first, last)
-                                                            : avx512_products()->fp8(call, first, last);
+                                                            : avx512_vnni_products()->fp8(call, first, last);
 }
 
 }  // namespace
@@ -321,7 +321,7 @@ void product_fp8(const ProductCall& call, std::int64_t first, std::int64_t last)
 
 const ProductKernels* amx_products() {
     static const ProductKernels* const here = []() -> const ProductKernels* {
-        const ProductKernels* vectors = avx512_products();
+        const ProductKernels* vectors = avx512_vnni_products();
         if (vectors == nullptr || !__builtin_cpu_supports("avx512bf16") || !measure::has_tile_products_bf16() ||
             !measure::has_tile_products_int8())
             return nullptr;

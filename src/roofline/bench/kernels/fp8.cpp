@@ -7,10 +7,12 @@
 //
 // What a core spends on 64 weights with one row of x: AVX-512 13 vector instructions (5 to make numbers of 16 bits of
 // the bytes, 4 to widen these out of memory, 4 products) beside 2 stores, and 4 for each further row of x; it starts
-// two a cycle. AVX2 36, AArch64 48.
+// two a cycle. AVX2 26 beside 4 stores, and 8 for each further row; it starts three, two of them products. AArch64 48.
 #include "roofline/bench/kernels/fp8.hpp"
 
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -20,7 +22,6 @@
 
 #include "roofline/bench/kernels/e4m3.hpp"
 #include "roofline/bench/kernels/panels.hpp"
-#include "roofline/bench/kernels/save_lanes.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
 
 namespace roofline::bench {
@@ -115,41 +116,48 @@ constexpr std::int64_t bytes_ahead = 1024;
 #pragma GCC target("avx2,fma,f16c")
 
 namespace {
+namespace avx2 {
 
-template <int columns>
-inline void avx2_dots(const std::uint8_t* w, const float* x, std::int64_t k, std::int64_t count,
-                      float (&sums)[columns]) {
-    const __m256i without_copy = _mm256_set1_epi16(static_cast<std::int16_t>(0xBFFF));
-    __m256 totals[columns][2];
-    for (auto& total : totals) total[0] = total[1] = _mm256_setzero_ps();
-    for (std::int64_t at = 0; at < count; at += 16) {
-        if (at % 64 == 0) __builtin_prefetch(w + at + bytes_ahead);
-        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(w + at));
-        // The sign is copied into the highest place of the exponent, and taken away there.
-        const __m256i numbers = _mm256_and_si256(_mm256_slli_epi16(_mm256_cvtepi8_epi16(bytes), 7), without_copy);
-        const __m256 low = _mm256_cvtph_ps(_mm256_castsi256_si128(numbers));
-        const __m256 high = _mm256_cvtph_ps(_mm256_extracti128_si256(numbers, 1));
-#pragma GCC unroll 4
-        for (int column = 0; column < columns; ++column) {
-            const float* with = x + column * k + at;
-            totals[column][0] = _mm256_fmadd_ps(low, _mm256_loadu_ps(with), totals[column][0]);
-            totals[column][1] = _mm256_fmadd_ps(high, _mm256_loadu_ps(with + 8), totals[column][1]);
-        }
-    }
-    for (int column = 0; column < columns; ++column) {
-        const __m256 both = _mm256_add_ps(totals[column][0], totals[column][1]);
-        __m128 four = _mm_add_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1));
-        four = _mm_add_ps(four, _mm_movehl_ps(four, four));
-        sums[column] = e4m3_of_half * (_mm_cvtss_f32(four) + _mm_cvtss_f32(_mm_movehdup_ps(four)));
+using NarrowFloats = __m128i;
+
+#define ROOFLINE_LANES 8
+#include "roofline/bench/kernels/lanes.inc"
+
+/// Out of memory: out of a register a conversion takes two instructions and this one, and a load takes none of those.
+inline __attribute__((always_inline)) Floats wide(const NarrowFloats& numbers) {
+    Floats floats;
+    asm("vcvtph2ps %1, %0" : "=x"(floats) : "m"(numbers));
+    return floats;
+}
+
+/// The sign is copied into the highest place of the exponent, and taken away there.
+template <bool pairs, int some>
+inline __attribute__((always_inline)) void unpack(const std::uint8_t* from, NarrowFloats (&numbers)[4]) {
+    const auto sixteen = [&](int at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at)); };
+    const auto save = [&](int at, const __m256i& four) {
+        _mm256_store_si256(reinterpret_cast<__m256i*>(numbers + at), four);
+    };
+    if constexpr (pairs) {
+        const __m256i exact = _mm256_set1_epi16(static_cast<std::int16_t>(0xBF80));
+        const __m256i bytes = some == 32 ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))
+                                         : _mm256_set_m128i(_mm_setzero_si128(), sixteen(0));
+        save(0, _mm256_and_si256(_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 1), exact));
+        save(2, _mm256_and_si256(_mm256_srai_epi16(bytes, 1), exact));
+    } else {
+        const __m256i without_copy = _mm256_set1_epi16(static_cast<std::int16_t>(0xBFFF));
+        for (int at = 0; at < some; at += 16)
+            save(at / 8, _mm256_and_si256(_mm256_slli_epi16(_mm256_cvtepi8_epi16(sixteen(at)), 7), without_copy));
     }
 }
 
+#include "roofline/bench/kernels/fp8_lanes.inc"
+#undef ROOFLINE_LANES
+
+}  // namespace avx2
 }  // namespace
 
 void avx2_fp8(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    all_rows(call, first, last,
-             []<int columns>(const std::uint8_t* w, const float* x, std::int64_t k, std::int64_t count,
-                             float(&sums)[columns]) { avx2_dots(w, x, k, count, sums); });
+    avx2::product_fp8(call, first, last);
 }
 
 #pragma GCC pop_options
@@ -157,37 +165,23 @@ void avx2_fp8(const ProductCall& call, std::int64_t first, std::int64_t last) {
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma,f16c,prefer-vector-width=512")
 
 namespace {
+namespace avx512 {
 
-constexpr std::int64_t at_once = 64;  // weights that are widened together
+using NarrowFloats = __m256i;
 
-/// Out of memory: out of a register a conversion takes two instructions and this one, of which a core starts one a
-/// cycle, and a load takes none of those.
-inline __attribute__((always_inline)) __m512 wide(const __m256i& numbers) {
-    __m512 floats;
+#define ROOFLINE_LANES 16
+#include "roofline/bench/kernels/lanes.inc"
+
+/// As above; of what widens a core starts one a cycle.
+inline __attribute__((always_inline)) Floats wide(const NarrowFloats& numbers) {
+    Floats floats;
     asm("vcvtph2ps %1, %0" : "=v"(floats) : "m"(numbers));
     return floats;
 }
 
-/// A row of x as it meets W where bytes are taken apart in pairs: of every 64 numbers first those at even places, and
-/// then the others; zeros behind the last.
-void lay_by_pairs(const float* x, std::int64_t k, float* to) {
-    const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-    const __m512i odd = _mm512_or_si512(even, _mm512_set1_epi32(1));
-    for (std::int64_t at = 0; at < k; at += at_once) {
-        __m512 some[4];
-        for (std::int64_t i = 0; i < 4; ++i)
-            some[i] = at + 16 * i < k ? _mm512_loadu_ps(x + at + 16 * i) : _mm512_setzero_ps();
-        for (std::int64_t i = 0; i < 2; ++i) {
-            _mm512_storeu_ps(to + at + 16 * i, _mm512_permutex2var_ps(some[2 * i], even, some[2 * i + 1]));
-            _mm512_storeu_ps(to + at + 32 + 16 * i, _mm512_permutex2var_ps(some[2 * i], odd, some[2 * i + 1]));
-        }
-    }
-}
-
-/// 64 weights as numbers of 16 bits: in pairs, those at even places first, or as they lie, which takes one instruction
-/// more. The sign is copied into the highest place of the exponent, and taken away there.
-template <bool pairs>
-inline __attribute__((always_inline)) void unpack(const std::uint8_t* from, __mmask64 there, __m256i (&numbers)[4]) {
+template <bool pairs, int some>
+inline __attribute__((always_inline)) void unpack(const std::uint8_t* from, NarrowFloats (&numbers)[4]) {
+    constexpr __mmask64 there = ~__mmask64{0} >> (64 - some);
     if constexpr (pairs) {
         const __m512i exact = _mm512_set1_epi16(static_cast<std::int16_t>(0xBF80));
         const __m512i bytes = _mm512_maskz_loadu_epi8(there, from);
@@ -209,106 +203,14 @@ inline __attribute__((always_inline)) void unpack(const std::uint8_t* from, __mm
     }
 }
 
-/// With one row of x, which is as large as four of W, the nearest cache has no room for more.
-template <int columns>
-constexpr std::int64_t ahead_of = columns == 1 ? bytes_ahead / 2 : bytes_ahead;
+#include "roofline/bench/kernels/fp8_lanes.inc"
+#undef ROOFLINE_LANES
 
-/// Adds what `some` weights from `at` on of each row give; of the last of a row there may be less than 64. Where bytes
-/// are in pairs all 64 numbers of x are there.
-template <bool pairs, int some, int count, int columns>
-inline __attribute__((always_inline)) void add_some(const std::uint8_t* const (&from)[count], const float* x,
-                                                    std::int64_t pitch, std::int64_t at,
-                                                    __m512 (&sums)[count][columns]) {
-    alignas(64) __m256i numbers[count][4];
-#pragma GCC unroll 8
-    for (int i = 0; i < count; ++i) {
-        __builtin_prefetch(from[i] + at + ahead_of<columns>);
-        unpack<pairs>(from[i] + at, ~__mmask64{0} >> (64 - some), numbers[i]);
-    }
-#pragma GCC unroll 4
-    for (int part = 0; part < (pairs ? 4 : some / 16); ++part) {
-        __m512 with[columns];
-#pragma GCC unroll 4
-        for (int column = 0; column < columns; ++column)
-            with[column] = _mm512_loadu_ps(x + column * pitch + at + 16 * part);
-#pragma GCC unroll 8
-        for (int i = 0; i < count; ++i) {
-            const __m512 w = wide(numbers[i][part]);
-#pragma GCC unroll 4
-            for (int column = 0; column < columns; ++column)
-                sums[i][column] = _mm512_fmadd_ps(w, with[column], sums[i][column]);
-        }
-    }
-}
-
-template <bool pairs, int count, int columns>
-inline __attribute__((always_inline)) void avx512_dots(const ProductCall& call, const std::int64_t (&rows)[count],
-                                                       const float* x, std::int64_t pitch, std::int64_t x_row) {
-    // Columns that share a scale.
-    const std::int64_t together = call.weights.block_scales != nullptr ? block : call.k;
-    const std::uint8_t* from[count];
-    const float* scales[count];
-    __m512 totals[count][columns];
-#pragma GCC unroll 8
-    for (int i = 0; i < count; ++i) {
-        from[i] = static_cast<const std::uint8_t*>(call.weights.values) + rows[i] * call.k;
-        scales[i] = call.weights.fp8_scales(rows[i], call.k);
-#pragma GCC unroll 4
-        for (int column = 0; column < columns; ++column) totals[i][column] = _mm512_setzero_ps();
-    }
-    x += x_row * pitch;
-    for (std::int64_t begin = 0; begin < call.k; begin += together) {
-        __m512 sums[count][columns];
-#pragma GCC unroll 8
-        for (int i = 0; i < count; ++i) {
-#pragma GCC unroll 4
-            for (int column = 0; column < columns; ++column) sums[i][column] = _mm512_setzero_ps();
-        }
-        const std::int64_t end = std::min(call.k, begin + together);
-        std::int64_t at = begin;
-        for (; at + at_once <= end; at += at_once) add_some<pairs, at_once>(from, x, pitch, at, sums);
-        if (end - at == 48) add_some<pairs, 48>(from, x, pitch, at, sums);
-        if (end - at == 32) add_some<pairs, 32>(from, x, pitch, at, sums);
-        if (end - at == 16) add_some<pairs, 16>(from, x, pitch, at, sums);
-#pragma GCC unroll 8
-        for (int i = 0; i < count; ++i) {
-            const __m512 scale = _mm512_set1_ps(*scales[i]++);
-#pragma GCC unroll 4
-            for (int column = 0; column < columns; ++column)
-                totals[i][column] = _mm512_fmadd_ps(sums[i][column], scale, totals[i][column]);
-        }
-    }
-#pragma GCC unroll 8
-    for (int i = 0; i < count; ++i) {
-#pragma GCC unroll 4
-        for (int column = 0; column < columns; ++column)
-            totals[i][column] = _mm512_mul_ps(totals[i][column], _mm512_set1_ps(e4m3_of_half));
-    }
-    save_lanes(call, rows, x_row, totals);
-}
-
-template <bool pairs>
-void panels_of_fp8(const ProductCall& call, std::int64_t first, std::int64_t last, const float* x, std::int64_t pitch) {
-    by_panels<4, 4>(
-        call, first, last,
-        [&]<int columns>(std::integral_constant<int, columns>, const std::int64_t(&rows)[4], std::int64_t x_row) {
-            avx512_dots<pairs, 4, columns>(call, rows, x, pitch, x_row);
-        });
-}
-
+}  // namespace avx512
 }  // namespace
 
 void avx512_fp8(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    const auto* x = static_cast<const float*>(call.x);
-    if (call.m > most_laid_wide) return panels_of_fp8<false>(call, first, last, x, call.k);
-    static thread_local LaidRows<float> room;
-    const LaidRows<float>& laid =
-        room.laid(call.m, (call.k + at_once - 1) / at_once * at_once,
-                  [&](std::int64_t row, float* to) { lay_by_pairs(x + row * call.k, call.k, to); });
-    if (call.m > 1) return panels_of_fp8<true>(call, first, last, laid.row(0), laid.pitch());
-    side_by_side<8>(first, last, [&](const std::int64_t(&rows)[8]) {
-        avx512_dots<true, 8, 1>(call, rows, laid.row(0), laid.pitch(), 0);
-    });
+    avx512::product_fp8(call, first, last);
 }
 
 #pragma GCC pop_options

@@ -68,8 +68,8 @@ void multiply(std::span<const ProductCall> calls, const ProductKernels& kernels,
 
 const ProductKernels& best_products() {
     static const ProductKernels* const best = [] {
-        for (const ProductKernels* kernels :
-             {neon_products(), neon_dot_products(), amx_products(), avx512_products(), avx2_products()}) {
+        for (const ProductKernels* kernels : {neon_products(), neon_dot_products(), amx_products(),
+                                              avx512_vnni_products(), avx512_products(), avx2_products()}) {
             if (kernels != nullptr) return kernels;
         }
         return &portable_products();

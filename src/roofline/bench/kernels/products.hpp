@@ -209,11 +209,12 @@ struct ProductKernels {
 };
 
 const ProductKernels& portable_products();
-const ProductKernels* neon_products();      // null where the processor (or the build) has no bf16 and i8mm
-const ProductKernels* neon_dot_products();  // likewise for dot products of bytes
-const ProductKernels* avx2_products();      // likewise for AVX2 with FMA
-const ProductKernels* avx512_products();    // likewise for AVX-512 with VNNI and BF16
-const ProductKernels* amx_products();       // likewise for tile registers beside AVX-512
+const ProductKernels* neon_products();         // null where the processor (or the build) has no bf16 and i8mm
+const ProductKernels* neon_dot_products();     // likewise for dot products of bytes
+const ProductKernels* avx2_products();         // likewise for AVX2 with FMA
+const ProductKernels* avx512_products();       // likewise for AVX-512
+const ProductKernels* avx512_vnni_products();  // likewise for VNNI beside it
+const ProductKernels* amx_products();          // likewise for tile registers beside these
 const ProductKernels& best_products();
 
 /// All rows of W, shared out over threads.
