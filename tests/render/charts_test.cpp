@@ -218,6 +218,19 @@ TEST(Charts, CallNothingComputeBoundThatIsMemoryBoundUnderItsOwnRoof) {
     EXPECT_EQ(ridges_of(Ceiling{}, Device{}, {}).highest, 0.0);
 }
 
+TEST(Charts, NameNoLineThatIsNotDrawn) {
+    Account account = sample_account();
+    EXPECT_THAT(roofline_chart({&account, 1}), HasSubstr(">limit ("));
+    // As `bench` leaves a machine that was never measured.
+    account.device.rates = {};
+    account.device.levels = {};
+    account.device.ceilings.clear();
+    const std::string svg = roofline_chart({&account, 1});
+    EXPECT_THAT(svg, HasSubstr(">all of decode<"));
+    EXPECT_THAT(svg, Not(HasSubstr(">limit (")));
+    EXPECT_THAT(svg, Not(HasSubstr(">attainable (")));
+}
+
 TEST(Charts, SurviveAnythingAReportCanHold) {
     Account hostile = sample_account();
     hostile.title = "<script>alert(1)</script>\"'&\x01\xff";

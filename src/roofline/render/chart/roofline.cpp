@@ -230,12 +230,14 @@ std::vector<LegendItem> legend_of(const RooflineDrawing& drawing) {
                              short_title(drawing.accounts, i)});
         }
     }
+    bool drawn = false;
     bool measured = false;
     for (const Ceiling& ceiling : drawing.ceilings) {
+        drawn = drawn || !ceiling.slopes.empty() || !ceiling.roofs.empty();
         for (const Slope& slope : ceiling.slopes) measured = measured || slope.attainable < slope.limit;
         for (const ComputeRoof& roof : ceiling.roofs) measured = measured || roof.attainable < roof.limit;
     }
-    items.push_back({LegendItem::Kind::line, Shape::circle, "roof", limit_words(drawing.accounts)});
+    if (drawn) items.push_back({LegendItem::Kind::line, Shape::circle, "roof", limit_words(drawing.accounts)});
     if (measured)
         items.push_back({LegendItem::Kind::line, Shape::circle, "roof roof-attainable", "attainable (measured)"});
     return items;
