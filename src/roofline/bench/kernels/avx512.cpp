@@ -25,6 +25,7 @@ namespace roofline::bench::avx512 {
 
 constexpr int rows_at_once = 8;
 constexpr int bytes_ahead = 1024;
+using NarrowX = std::int16_t;
 
 inline __attribute__((always_inline)) __m512i widened(const __m256i& bytes) {
     return _mm512_maskz_cvtepi8_epi16(~__mmask32{0}, bytes);
@@ -54,56 +55,9 @@ inline __attribute__((always_inline)) void add_bytes(const std::int8_t* const (&
     }
 }
 
-template <bool ask, int count, int columns>
-inline __attribute__((always_inline)) void bytes_product(const ProductCall& call, const std::int64_t (&rows)[count],
-                                                         std::int64_t x_row, const std::int16_t* x,
-                                                         std::int64_t pitch) {
-    const std::int8_t* from[count];
-    __m512i sums[count][columns];
-#pragma GCC unroll 8
-    for (int i = 0; i < count; ++i) {
-        from[i] = static_cast<const std::int8_t*>(call.weights.values) + rows[i] * call.k;
-#pragma GCC unroll 4
-        for (int j = 0; j < columns; ++j) sums[i][j] = _mm512_setzero_si512();
-    }
-    std::int64_t at = 0;
-    for (; at + 64 <= call.k; at += 64) add_bytes<ask>(from, x, pitch, at, ~__mmask64{0}, sums);
-    if (at < call.k) add_bytes<false>(from, x, pitch, at, (__mmask64{1} << (call.k - at)) - 1, sums);
-    Integers vectors[count][columns];
-#pragma GCC unroll 8
-    for (int i = 0; i < count; ++i) {
-#pragma GCC unroll 4
-        for (int j = 0; j < columns; ++j) vectors[i][j] = reinterpret_cast<Integers>(sums[i][j]);
-    }
-    std::int32_t dots[count][columns];
-    add_up(vectors, dots);
-    for (int j = 0; j < columns; ++j) {
-        for (int i = 0; i < count; ++i) {
-            call.y[(x_row + j) * call.n + rows[i]] =
-                static_cast<float>(dots[i][j]) * call.weights.row_scales[rows[i]] * call.x_scales[x_row + j];
-        }
-    }
+inline std::int32_t too_much(const ProductCall&, std::int64_t) {
+    return 0;
 }
-
-void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
-    static thread_local LaidRows<std::int16_t> room;
-    const LaidRows<std::int16_t>& x = room.laid(call, [&](std::int64_t row, std::int16_t* to) {
-        std::copy_n(static_cast<const std::int8_t*>(call.x) + row * call.k, call.k, to);
-    });
-    if (call.m == 1) {
-        side_by_side<rows_at_once>(first, last, [&](const std::int64_t(&rows)[rows_at_once]) {
-            bytes_product<true, rows_at_once, 1>(call, rows, 0, x.row(0), x.pitch());
-        });
-        return;
-    }
-    by_panels<4, 4>(
-        call, first, last,
-        [&]<int columns>(std::integral_constant<int, columns>, const std::int64_t(&rows)[4], std::int64_t x_row) {
-            const auto product = x_row == 0 ? bytes_product<true, 4, columns> : bytes_product<false, 4, columns>;
-            product(call, rows, x_row, x.row(x_row), x.pitch());
-        });
-}
-#define ROOFLINE_INT8_PRODUCT
 
 /// Pairs of products are added up in 16 bits, and of two registers too: 4 x 24 x 127 at most.
 inline __attribute__((always_inline)) __m512i add_pairs(__m512i sums, __m512i pairs) {
@@ -116,7 +70,22 @@ inline __attribute__((always_inline)) __m512i add_dots(__m512i sums, __m512i wei
                                                        __m512i their_x) {
     return add_pairs(sums, _mm512_add_epi16(_mm512_maddubs_epi16(weights, x), _mm512_maddubs_epi16(others, their_x)));
 }
-#include "roofline/bench/kernels/avx512_half_bytes.inc"
+#include "roofline/bench/kernels/avx512_bytes.inc"
+
+void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
+    static thread_local LaidRows<std::int16_t> room;
+    const LaidRows<std::int16_t>& x = room.laid(call, [&](std::int64_t row, std::int16_t* to) {
+        std::copy_n(static_cast<const std::int8_t*>(call.x) + row * call.k, call.k, to);
+    });
+    if (call.m == 1) {
+        side_by_side<rows_at_once>(first, last, [&](const std::int64_t(&rows)[rows_at_once]) {
+            bytes_product<true, rows_at_once, 1>(call, rows, 0, x.row(0), x.pitch());
+        });
+        return;
+    }
+    panels_of_bytes(call, first, last, x);
+}
+#define ROOFLINE_INT8_PRODUCT
 
 #define ROOFLINE_RUNS rows_at_once
 #define ROOFLINE_AHEAD bytes_ahead

@@ -25,6 +25,7 @@ namespace roofline::bench::avx512_vnni {
 
 constexpr int rows_at_once = 8;
 constexpr int bytes_ahead = 1024;
+using NarrowX = std::int8_t;
 
 /// VNNI multiplies unsigned with signed bytes: 128 is added to w, and 128 times the sum of x taken off again.
 template <bool ask, int count, int columns>
@@ -44,36 +45,18 @@ inline __attribute__((always_inline)) void add_bytes(const std::int8_t* const (&
     }
 }
 
-template <bool ask, int count, int columns>
-inline __attribute__((always_inline)) void bytes_product(const ProductCall& call, const std::int64_t (&rows)[count],
-                                                         std::int64_t x_row, const std::int8_t* x, std::int64_t pitch) {
-    const std::int8_t* from[count];
-    __m512i sums[count][columns];
-#pragma GCC unroll 8
-    for (int i = 0; i < count; ++i) {
-        from[i] = static_cast<const std::int8_t*>(call.weights.values) + rows[i] * call.k;
-#pragma GCC unroll 4
-        for (int j = 0; j < columns; ++j) sums[i][j] = _mm512_setzero_si512();
-    }
-    std::int64_t at = 0;
-    for (; at + 64 <= call.k; at += 64) add_bytes<ask>(from, x, pitch, at, ~__mmask64{0}, sums);
-    if (at < call.k) add_bytes<false>(from, x, pitch, at, (__mmask64{1} << (call.k - at)) - 1, sums);
-    Integers vectors[count][columns];
-#pragma GCC unroll 8
-    for (int i = 0; i < count; ++i) {
-#pragma GCC unroll 4
-        for (int j = 0; j < columns; ++j) vectors[i][j] = reinterpret_cast<Integers>(sums[i][j]);
-    }
-    std::int32_t dots[count][columns];
-    add_up(vectors, dots);
-    for (int j = 0; j < columns; ++j) {
-        const auto excess = 128 * static_cast<std::int32_t>(call.x_sums[x_row + j]);
-        for (int i = 0; i < count; ++i) {
-            call.y[(x_row + j) * call.n + rows[i]] =
-                static_cast<float>(dots[i][j] - excess) * call.weights.row_scales[rows[i]] * call.x_scales[x_row + j];
-        }
-    }
+inline std::int32_t too_much(const ProductCall& call, std::int64_t x_row) {
+    return 128 * static_cast<std::int32_t>(call.x_sums[x_row]);
 }
+
+inline __attribute__((always_inline)) __m512i add_dots(__m512i sums, __m512i weights, __m512i x) {
+    return _mm512_dpbusd_epi32(sums, weights, x);
+}
+inline __attribute__((always_inline)) __m512i add_dots(__m512i sums, __m512i weights, __m512i x, __m512i others,
+                                                       __m512i their_x) {
+    return add_dots(add_dots(sums, weights, x), others, their_x);
+}
+#include "roofline/bench/kernels/avx512_bytes.inc"
 
 void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
     const auto* x = static_cast<const std::int8_t*>(call.x);
@@ -86,22 +69,8 @@ void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last
     static thread_local LaidRows<std::int8_t> room;
     const LaidRows<std::int8_t>& laid =
         room.laid(call, [&](std::int64_t row, std::int8_t* to) { std::copy_n(x + row * call.k, call.k, to); });
-    by_panels<4, 4>(
-        call, first, last,
-        [&]<int columns>(std::integral_constant<int, columns>, const std::int64_t(&rows)[4], std::int64_t x_row) {
-            const auto product = x_row == 0 ? bytes_product<true, 4, columns> : bytes_product<false, 4, columns>;
-            product(call, rows, x_row, laid.row(x_row), laid.pitch());
-        });
+    panels_of_bytes(call, first, last, laid);
 }
-
-inline __attribute__((always_inline)) __m512i add_dots(__m512i sums, __m512i weights, __m512i x) {
-    return _mm512_dpbusd_epi32(sums, weights, x);
-}
-inline __attribute__((always_inline)) __m512i add_dots(__m512i sums, __m512i weights, __m512i x, __m512i others,
-                                                       __m512i their_x) {
-    return add_dots(add_dots(sums, weights, x), others, their_x);
-}
-#include "roofline/bench/kernels/avx512_half_bytes.inc"
 #undef ROOFLINE_LANES
 
 }  // namespace roofline::bench::avx512_vnni

@@ -1,5 +1,5 @@
 // Products with weights in mxfp4 or nvfp4 (products.hpp), one function for each instruction set that has its
-// own; those of AVX-512 are in avx512_half_bytes.inc.
+// own; those of AVX-512 are in avx512_bytes.inc.
 #pragma once
 
 #include "roofline/bench/kernels/products.hpp"
