@@ -7,6 +7,7 @@
 #include "bench/tasks.hpp"
 #include "bench/team.hpp"
 #include "roofline/bench/backend.hpp"
+#include "roofline/bench/kernels/products.hpp"
 
 namespace roofline::bench {
 namespace {
@@ -20,7 +21,8 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
     std::vector<Task> tasks;
     for (const WeightFormat type :
          {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4, WeightFormat::mxfp4,
-          WeightFormat::nvfp4, WeightFormat::fp8, WeightFormat::fp8_block}) {
+          WeightFormat::nvfp4, WeightFormat::fp8, WeightFormat::fp8_block, WeightFormat::q4_0, WeightFormat::q8_0,
+          WeightFormat::q4_k, WeightFormat::q6_k}) {
         tasks.push_back(product(1, 40, 256, type));
         tasks.push_back(product(9, 40, 256, type));
         tasks.push_back(product(7, 40, 256, type));
@@ -33,7 +35,7 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
         absorption.weights = type;
         absorption.rows = 5;
         absorption.query_heads = 3;
-        absorption.head_dim = 128;
+        absorption.head_dim = std::max<std::int64_t>(128, grain_of(type));
         absorption.value_dim = 96;
         absorption.k = 256;
         tasks.push_back(absorption);

@@ -1,6 +1,7 @@
 // Products by every instruction set that this processor has, at toy size, against fp64.
 #include "roofline/bench/kernels/products.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -48,13 +49,15 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
     for (const ProductKernels* kernels : all_products()) {
         for (const WeightFormat type :
              {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4, WeightFormat::mxfp4,
-              WeightFormat::nvfp4, WeightFormat::fp8, WeightFormat::fp8_block}) {
+              WeightFormat::nvfp4, WeightFormat::fp8, WeightFormat::fp8_block, WeightFormat::q4_0, WeightFormat::q8_0,
+              WeightFormat::q4_k, WeightFormat::q6_k}) {
             // One row, a pair, a part of a panel, whole panels and a rest; rows of W that fill no tile (a few, not a
             // lone one: an output may be near zero by itself, and errors are told in parts of the typical one); a
             // depth beyond what is worked on at once; int4 in whole eights of groups, in eights and a rest, and in an
-            // odd number, so that rows begin in the middle of a byte of zero points; stretches and a rest of rows,
-            // several tiles of int4 after each other with an even and an odd number of groups; rows that end in the
-            // middle of a line; rows of W beyond what is packed, or passed over, at once.
+            // odd number, so that rows begin in the middle of a byte of zero points; blocks of 256 one, two, three,
+            // five and eight to a row; stretches and a rest of rows, several tiles of int4 after each other with an
+            // even and an odd number of groups; rows that end in the middle of a line; rows of W beyond what is packed,
+            // or passed over, at once.
             for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{1, 13, 256},
                                                                                   {2, 8, 128},
                                                                                   {3, 21, 384},
@@ -71,7 +74,8 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
                                                                                   {6, 27, 272},
                                                                                   {20, 150, 256},
                                                                                   {37, 101, 320},
-                                                                                  {4, 4200, 256}}) {
+                                                                                  {4, 4200, 256},
+                                                                                  {5, 23, 768}}) {
                 if (k % grain_of(type) != 0) continue;
                 auto operands = make_operands(product(m, n, k, type), 0, *threads);
                 ASSERT_TRUE(operands);
@@ -156,8 +160,18 @@ TEST(Products, TheLargestWeightsMeetTheLargestNumbers) {
     const std::vector<float> x(5 * k, 1.0F);
     const std::vector<float> ones(n, 1.0F);
     const std::vector<Bf16> group_scales(n * k / int4_group, to_bf16(1.0F));
-    const std::vector<std::uint8_t> powers(n * k / mxfp4_group, 127);
+    const std::vector<std::uint8_t> powers(n * k / small_group, 127);
     const std::vector<std::uint8_t> small_scales(n * k / nvfp4_group, 0x38);
+    const std::vector<std::uint16_t> halves(n * k / small_group, 0x3C00);  // 1 in fp16
+    // d = 1 and e = 2, all scales and what is taken off 63; d = 1 and all scales -128.
+    std::vector<std::uint8_t> q4_k_headers;
+    std::vector<std::uint8_t> q6_k_headers;
+    for (std::int64_t block = 0; block < n * k / k_block; ++block) {
+        for (const int byte : {0x00, 0x3C, 0x00, 0x40}) q4_k_headers.push_back(static_cast<std::uint8_t>(byte));
+        q4_k_headers.insert(q4_k_headers.end(), 12, 0xFF);
+        for (const int byte : {0x00, 0x3C}) q6_k_headers.push_back(static_cast<std::uint8_t>(byte));
+        q6_k_headers.insert(q6_k_headers.end(), 16, 0x80);
+    }
     std::vector<float> y(5 * n);
     Activations activations;
     // Bytes of weights, zero points of int4, and what a weight is.
@@ -168,7 +182,15 @@ TEST(Products, TheLargestWeightsMeetTheLargestNumbers) {
                                                     {WeightFormat::mxfp4, 0x77, 0, 6.0},
                                                     {WeightFormat::mxfp4, 0xFF, 0, -6.0},
                                                     {WeightFormat::nvfp4, 0x77, 0, 6.0},
-                                                    {WeightFormat::nvfp4, 0xFF, 0, -6.0}}) {
+                                                    {WeightFormat::nvfp4, 0xFF, 0, -6.0},
+                                                    {WeightFormat::q4_0, 0xFF, 0, 7.0},
+                                                    {WeightFormat::q4_0, 0x00, 0, -8.0},
+                                                    {WeightFormat::q8_0, 127, 0, 127.0},
+                                                    {WeightFormat::q8_0, -127, 0, -127.0},
+                                                    {WeightFormat::q4_k, 0xFF, 0, 15.0 * 63.0 - 2.0 * 63.0},
+                                                    {WeightFormat::q4_k, 0x00, 0, -2.0 * 63.0},
+                                                    {WeightFormat::q6_k, 0xFF, 0, -31.0 * 128.0},
+                                                    {WeightFormat::q6_k, 0x00, 0, 32.0 * 128.0}}) {
         const std::vector<std::uint8_t> values(n * k, static_cast<std::uint8_t>(byte));
         const std::vector<std::uint8_t> group_zeros(n * k / int4_group, static_cast<std::uint8_t>(zeros));
         Weights weights;
@@ -179,6 +201,8 @@ TEST(Products, TheLargestWeightsMeetTheLargestNumbers) {
         weights.group_zeros = group_zeros.data();
         weights.group_powers = type == WeightFormat::mxfp4 ? powers.data() : nullptr;
         weights.small_scales = type == WeightFormat::nvfp4 ? small_scales.data() : nullptr;
+        weights.half_scales = halves.data();
+        weights.headers = type == WeightFormat::q4_k ? q4_k_headers.data() : q6_k_headers.data();
         for (const ProductKernels* kernels : all_products()) {
             if (kernels->in_tiles(type)) continue;
             for (const std::int64_t m : {1, 5}) {
@@ -191,6 +215,76 @@ TEST(Products, TheLargestWeightsMeetTheLargestNumbers) {
             }
         }
     }
+}
+
+// By hand, of each format of GGUF a few weights whose bits are spread over its bytes.
+TEST(Products, WeightsOfGgufAreWhatTheirBitsSay) {
+    const auto threads = team(1);
+    constexpr std::int64_t k = 256;
+    std::vector<std::uint8_t> values(192, 0);
+    std::vector<std::uint8_t> header(18, 0);
+    std::vector<std::uint16_t> halves(8, 0);
+    Weights weights;
+    weights.values = values.data();
+    weights.headers = header.data();
+    weights.half_scales = halves.data();
+    // The weights one by one: x is one at a place of its own.
+    Activations activations;
+    const auto weight_at = [&](const ProductKernels& kernels, std::int64_t column) {
+        std::vector<float> x(k, 0.0F);
+        x[static_cast<std::size_t>(column)] = 1.0F;
+        float y = 0.0F;
+        ProductCall call{.m = 1, .n = 1, .k = k, .weights = weights, .y = &y};
+        activations.prepare(x.data(), call, kernels, *threads);
+        multiply(call, kernels, *threads);
+        return y;
+    };
+    const auto expect = [&](std::int64_t column, float weight) {
+        for (const ProductKernels* kernels : all_products())
+            EXPECT_NEAR(weight_at(*kernels, column), weight, 1e-5F * std::fabs(weight))
+                << kernels->name << " " << name(weights.type) << " " << column;
+    };
+    // q4_0: byte 3 of group 2 (16 bytes each) is 0xB5; its low half is weight 2 x 32 + 3, 5 - 8 = -3, its high half
+    // weight 2 x 32 + 19, 11 - 8 = 3; the scale 0x4500 is 5.
+    weights.type = WeightFormat::q4_0;
+    values[2 * 16 + 3] = 0xB5;
+    halves[2] = 0x4500;
+    expect(67, -15.0F);
+    expect(83, 15.0F);
+    expect(68, -40.0F);  // 0 - 8
+    expect(99, 0.0F);    // no scale
+    // q8_0: weight 67 is byte 67.
+    weights.type = WeightFormat::q8_0;
+    values[67] = 0x9C;  // -100
+    expect(67, -500.0F);
+    // q4_k: group 2 has s = 0b10'0110 = 38 and o = 0b01'1001 = 25: the byte 0x96, and 0b0110 at bits 8 to 11 of the
+    // last four bytes; group 5 has s = 3 x 16 = 48: 0b0011 at bits 20 to 23. d = 0.5, e = 2.
+    weights.type = WeightFormat::q4_k;
+    const std::vector<std::uint8_t> q4_k = {0x00, 0x38, 0x00, 0x40, 0, 0, 0x96, 0, 0, 0, 0, 0, 0x00, 0x06, 0x30, 0x00};
+    std::copy(q4_k.begin(), q4_k.end(), header.begin());
+    values[5 * 16 + 15] = 0x72;
+    expect(67, 5.0F * 38 * 0.5F - 25 * 2.0F);
+    expect(68, -50.0F);
+    expect(5 * 32 + 15, 2.0F * 48 * 0.5F);
+    expect(5 * 32 + 31, 7.0F * 48 * 0.5F);
+    // q6_k: byte 2 x 16 + 3 = 35 (weights 67 and 83) has its upper bits in byte 128 + 35: 0b01 for its low half, 0b10
+    // for its high half; byte 99 (6 x 16 + 3, weights 195 and 211) 0b11 and 0b00. Together 0b00'11'10'01.
+    weights.type = WeightFormat::q6_k;
+    std::fill(values.begin(), values.end(), 0);
+    values[35] = 0xB5;
+    values[99] = 0x4E;
+    values[128 + 35] = 0x39;
+    std::fill(header.begin(), header.end(), 0);
+    header[1] = 0x3C;          // 1
+    header[2 + 2] = 0xFD;      // the first half of group 2: -3
+    header[2 + 8 + 2] = 2;     // its second
+    header[2 + 6] = 4;         // of group 6
+    header[2 + 8 + 6] = 0x80;  // -128
+    expect(67, (16 + 5 - 32) * -3.0F);
+    expect(83, (32 + 11 - 32) * 2.0F);
+    expect(195, (48 + 14 - 32) * 4.0F);
+    expect(211, (4 - 32) * -128.0F);
+    expect(66, -32 * -3.0F);
 }
 
 TEST(Products, NumbersForWholeBytesAreWithinHalfAUnit) {

@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "roofline/bench/kernels/groups.hpp"
+
 namespace roofline::bench {
 namespace {
 
@@ -123,10 +125,32 @@ std::int64_t WeightMatrix::bytes(std::int64_t n, std::int64_t k, WeightFormat ty
         const std::int64_t groups = n * (k / int4_group);
         return values + aligned(groups * 2) + aligned((groups + 1) / 2);
     }
-    if (type == WeightFormat::mxfp4) return values + aligned(n * (k / mxfp4_group));
+    if (type == WeightFormat::mxfp4) return values + aligned(n * (k / small_group));
     if (type == WeightFormat::nvfp4) return values + aligned(n * (k / nvfp4_group));
+    if (type == WeightFormat::q4_0 || type == WeightFormat::q8_0) return values + aligned(n * (k / small_group) * 2);
+    if (type == WeightFormat::q4_k) return values + aligned(n * (k / k_block) * q4_k_header);
+    if (type == WeightFormat::q6_k) return values + aligned(n * (k / k_block) * q6_k_header);
     return values;
 }
+
+namespace {
+
+/// Random scales, in units in which the largest weights are about `magnitude`; what q4_k takes off is its mean.
+void fill_headers(std::uint8_t* to, std::int64_t count, WeightFormat type, float magnitude, std::uint64_t seed) {
+    const bool of_six_bits = type == WeightFormat::q4_k;
+    const std::int64_t bytes = of_six_bits ? q4_k_header : q6_k_header;
+    const std::int64_t small = of_six_bits ? 4 : 2;  // where scales of groups begin
+    const std::uint16_t unit = to_half(magnitude / (of_six_bits ? 8.0F * 32.0F : 32.0F * 64.0F));
+    const std::uint16_t unit_off = to_half(magnitude / 32.0F);
+    for (std::int64_t block = 0; block < count; ++block, to += bytes) {
+        std::memcpy(to, &unit, 2);
+        if (of_six_bits) std::memcpy(to + 2, &unit_off, 2);
+        for (std::int64_t i = small; i < bytes; ++i)
+            to[i] = static_cast<std::uint8_t>(mixed(seed + static_cast<std::uint64_t>(block * bytes + i)));
+    }
+}
+
+}  // namespace
 
 Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, WeightFormat type, std::uint64_t seed,
                                           Threads& threads) {
@@ -149,7 +173,7 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, Weight
     threads.ranges(payload / 8, 1 << 14, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t i = first; i < last; ++i) {
             std::uint64_t value = mixed(seed + static_cast<std::uint64_t>(i));
-            if (type == WeightFormat::int8) {  // -128 is no weight: scales are symmetric
+            if (type == WeightFormat::int8 || type == WeightFormat::q8_0) {  // -128 is no weight: scales are symmetric
                 for (unsigned shift = 0; shift < 64; shift += 8) {
                     if (((value >> shift) & 255U) == 128U) value ^= std::uint64_t{1} << shift;
                 }
@@ -179,7 +203,7 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, Weight
         // e2m1 of random bits is 2.9 by the root of its mean square, where numbers in +-1 are 0.58.
         const int power = 127 + static_cast<int>(std::lround(std::log2(magnitude / 5.07F)));
         auto* powers = reinterpret_cast<std::uint8_t*>(values + payload);
-        for (std::int64_t i = 0; i < n * (k / mxfp4_group); ++i) {
+        for (std::int64_t i = 0; i < n * (k / small_group); ++i) {
             const auto turn = static_cast<int>(mixed(seed + 11 + static_cast<std::uint64_t>(i)) % 3);
             powers[i] = static_cast<std::uint8_t>(power - 1 + turn);
         }
@@ -190,6 +214,18 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, Weight
             scales[i] = static_cast<std::uint8_t>(0x28U + mixed(seed + 15 + static_cast<std::uint64_t>(i)) % 16);
         matrix.view_.small_scales = scales;
         matrix.view_.scale_of_all = magnitude / 3.0F;
+    } else if (type == WeightFormat::q4_0 || type == WeightFormat::q8_0) {
+        const float largest = type == WeightFormat::q4_0 ? 8.0F : 127.0F;
+        auto* scales = reinterpret_cast<std::uint16_t*>(values + payload);
+        for (std::int64_t i = 0; i < n * (k / small_group); ++i) {
+            const float turn = random_value(seed + 17 + static_cast<std::uint64_t>(i));
+            scales[i] = to_half(magnitude * (1.0F + 0.5F * turn) / largest);
+        }
+        matrix.view_.half_scales = scales;
+    } else if (type == WeightFormat::q4_k || type == WeightFormat::q6_k) {
+        auto* headers = reinterpret_cast<std::uint8_t*>(values + payload);
+        fill_headers(headers, n * (k / k_block), type, magnitude, seed + 19);
+        matrix.view_.headers = headers;
     } else {
         const std::int64_t groups = n * (k / int4_group);
         auto* scales = reinterpret_cast<Bf16*>(values + payload);
@@ -298,6 +334,54 @@ double of_e4m3(int bits) {
 
 }  // namespace
 
+namespace {
+
+double of_half(const std::uint8_t* from) {
+    const int bits = from[0] | from[1] << 8;
+    const int exponent = bits >> 10 & 31;
+    const double size = exponent > 0 ? std::ldexp(1024 + (bits & 1023), exponent - 25) : std::ldexp(bits & 1023, -24);
+    return bits < 0x8000 ? size : -size;
+}
+
+/// As products.hpp says that they lie, whatever kernels make of it.
+double of_gguf(const Weights& weights, std::int64_t row, std::int64_t column, std::int64_t k) {
+    const auto* values = static_cast<const std::uint8_t*>(weights.values);
+    const auto half_of = [&](const std::uint8_t* bytes, std::int64_t at) {  // of runs of 32 in 16 bytes
+        const int both = bytes[at / 32 * 16 + at % 16];
+        return at % 32 < 16 ? both & 15 : both >> 4;
+    };
+    const std::int64_t block = row * (k / k_block) + column / k_block;
+    const std::int64_t inside = column % k_block;
+    const std::int64_t group = inside / 32;
+    switch (weights.type) {
+        case WeightFormat::q4_0:
+        case WeightFormat::q8_0: {
+            const double scale =
+                of_half(reinterpret_cast<const std::uint8_t*>(weights.half_scales + (row * k + column) / 32));
+            if (weights.type == WeightFormat::q4_0) return (half_of(values, row * k + column) - 8) * scale;
+            return static_cast<std::int8_t>(values[row * k + column]) * scale;
+        }
+        case WeightFormat::q4_k: {
+            const std::uint8_t* header = weights.headers + block * 16;
+            const int upper = header[12 + group / 2] >> (group % 2 * 4) & 15;
+            const int scale = (header[4 + group] & 15) + 16 * (upper & 3);
+            const int off = (header[4 + group] >> 4) + 16 * (upper >> 2);
+            return of_half(header) * scale * half_of(values, row * k + column) - of_half(header + 2) * off;
+        }
+        default: {
+            const std::uint8_t* low = values + block * 192;
+            const std::uint8_t* header = weights.headers + block * 18;
+            const std::int64_t byte = inside / 32 * 16 + inside % 16;  // of its low half
+            const int shift = (inside % 32 < 16 ? 0 : 2) + (byte < 64 ? 0 : 4);
+            const int q = half_of(low, inside) + 16 * (low[128 + byte % 64] >> shift & 3);
+            const int scale = static_cast<std::int8_t>(header[2 + (inside % 32 < 16 ? 0 : 8) + group]);
+            return of_half(header) * scale * (q - 32);
+        }
+    }
+}
+
+}  // namespace
+
 double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
     const std::int64_t width = bits(view_.type) / 8;
     const std::int64_t place = view_.in_tiles() && width > 0
@@ -315,6 +399,11 @@ double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
             const std::uint8_t bits = static_cast<const std::uint8_t*>(view_.values)[place];
             return of_e4m3(bits) * static_cast<double>(view_.fp8_scale(row, column, k_));
         }
+        case WeightFormat::q4_0:
+        case WeightFormat::q8_0:
+        case WeightFormat::q4_k:
+        case WeightFormat::q6_k:
+            return of_gguf(view_, row, column, k_);
         case WeightFormat::mxfp4:
         case WeightFormat::nvfp4: {
             constexpr double sizes[8] = {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
@@ -326,7 +415,7 @@ double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
                 const std::uint8_t scale = view_.small_scales[row * (k_ / nvfp4_group) + column / nvfp4_group];
                 return value * of_e4m3(scale) * static_cast<double>(view_.scale_of_all);
             }
-            return std::ldexp(value, view_.group_powers[row * (k_ / mxfp4_group) + column / mxfp4_group] - 127);
+            return std::ldexp(value, view_.group_powers[row * (k_ / small_group) + column / small_group] - 127);
         }
         default: {
             const auto* bytes = static_cast<const std::uint8_t*>(view_.values);

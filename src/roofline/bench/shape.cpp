@@ -33,9 +33,11 @@ std::unexpected<Unfit> unfit(std::string because) {
 /// The operators of a model by their names. What nobody has asked for in the end is more than a step does.
 class Names {
   public:
-    explicit Names(const model::Lowered& lowered) {
-        for (const Operator& op : lowered.operators) left_.emplace(op.name, &op);
+    explicit Names(const predict::Scenario& scenario) : stored(scenario.weight_types) {
+        for (const Operator& op : scenario.lowered.operators) left_.emplace(op.name, &op);
     }
+    const std::string_view stored;  // types of the model's file
+
     const Operator* take(const std::string& name) {
         const auto found = left_.find(name);
         if (found == left_.end()) return nullptr;
@@ -56,10 +58,10 @@ class Names {
 
 /// A product that may be missing. Of routed experts the shape is that of one; `scales` are numbers that lie beside it
 /// and belong to what is around it.
-Fit<ProductShape> read_product(const Operator* op, double scales = 0.0) {
+Fit<ProductShape> read_product(const Operator* op, std::string_view stored, double scales = 0.0) {
     ProductShape shape;
     if (op == nullptr) return shape;
-    const auto type = weight_format(*op);
+    const auto type = weight_format(*op, stored);
     if (!type) return std::unexpected(Unfit{fmt::format("{}: {}", op->name, type.error().text), true});
     const double each = op->extent.experts_total > 0.0 ? op->extent.experts_total : 1.0;
     const double cells = op->extent.inner * op->extent.cols;
@@ -111,7 +113,7 @@ class LayerReader {
     const Operator* take(const std::string& name) { return names_.take(prefix_ + "." + name); }
     /// Whether the product was there to be read; what stands in its way is kept.
     bool product(const std::string& name, ProductShape& shape, double scales = 0.0) {
-        auto found = read_product(take(name), scales);
+        auto found = read_product(take(name), names_.stored, scales);
         if (!found && !problem_) problem_ = found.error();
         if (found) shape = *found;
         return found && *found;
@@ -296,7 +298,7 @@ class LayerReader {
 
 Fit<StackShape> read_stack(const predict::Scenario& scenario) {
     const model::Lowered& lowered = scenario.lowered;
-    Names names(lowered);
+    Names names(scenario);
     StackShape stack;
     const Operator* table = names.take("embedding");
     if (table == nullptr) return unfit("has no embedding");
@@ -306,7 +308,7 @@ Fit<StackShape> read_stack(const predict::Scenario& scenario) {
     stack.embedding_norm = names.take("embedding_norm") != nullptr;
     stack.final_norm = names.take("final_norm") != nullptr;
     names.take("sampling");
-    auto head = read_product(names.take("head"));
+    auto head = read_product(names.take("head"), names.stored);
     if (!head) return std::unexpected(head.error());
     if (!*head) return unfit("has no head");
     stack.head = *head;

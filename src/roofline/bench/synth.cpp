@@ -148,15 +148,6 @@ void add_vocabulary(Header& header, std::int64_t vocabulary) {
     header.flag("tokenizer.ggml.add_eos_token", false);
 }
 
-/// IEEE half of a normal number below 65504, cut off, which random weights do not mind.
-std::uint16_t half(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t exponent = (bits >> 23U) & 255U;
-    if (exponent < 113U) return static_cast<std::uint16_t>((bits >> 16U) & 0x8000U);  // too small: zero
-    return static_cast<std::uint16_t>(((bits >> 16U) & 0x8000U) | ((exponent - 112U) << 10U) |
-                                      ((bits >> 13U) & 0x3FFU));
-}
-
 /// Whole blocks of a type, weights of about the size that keeps activations in bounds.
 std::vector<std::byte> random_piece(std::uint32_t type, std::uint64_t inner, std::uint64_t seed) {
     const float magnitude = std::sqrt(3.0F / static_cast<float>(inner));
@@ -168,13 +159,13 @@ std::vector<std::byte> random_piece(std::uint32_t type, std::uint64_t inner, std
     }
     if (type == type_f16) {
         for (std::size_t at = 0; at + 2 <= piece.size(); at += 2) {
-            const std::uint16_t value = half(magnitude * random_value(seed + at));
+            const std::uint16_t value = to_half(magnitude * random_value(seed + at));
             std::memcpy(piece.data() + at, &value, 2);
         }
         return piece;
     }
     const std::size_t block = io::ggml_type(type)->bytes;
-    const std::uint16_t scale = half(magnitude / (type == type_q8_0 ? 127.0F : 8.0F));
+    const std::uint16_t scale = to_half(magnitude / (type == type_q8_0 ? 127.0F : 8.0F));
     for (std::size_t at = 0; at + block <= piece.size(); at += block) {
         std::memcpy(piece.data() + at, &scale, 2);
         for (std::size_t i = 2; i < block; i += 8) {

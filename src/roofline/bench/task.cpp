@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "roofline/model/gguf_mix.hpp"
+
 namespace roofline::bench {
 namespace {
 
@@ -50,8 +52,9 @@ Planned refuse(std::string reason) {
 
 /// An up-projection of latent entries that goes into queries and out of results. The attentions beside it, over
 /// entries and over what they would be expanded to, know its widths.
-Planned plan_absorption(const Operator& op, const Operator* latent, const Operator* expanded, Task task) {
-    const auto format = weight_format(op);
+Planned plan_absorption(const Operator& op, const Operator* latent, const Operator* expanded, std::string_view stored,
+                        Task task) {
+    const auto format = weight_format(op, stored);
     if (!format) return refuse(format.error().text);
     if (latent == nullptr || expanded == nullptr) return refuse("no kernel for products of each head apart");
     task.kind = TaskKind::absorption;
@@ -67,11 +70,12 @@ Planned plan_absorption(const Operator& op, const Operator* latent, const Operat
     return {task, ""};
 }
 
-Planned plan_product(const Operator& op, const Record& record, double weight_bytes, Task task) {
+Planned plan_product(const Operator& op, const Record& record, double weight_bytes, std::string_view stored,
+                     Task task) {
     const bool routed = op.extent.pattern == Pattern::experts;
     if ((op.extent.pattern != Pattern::product && !routed) || op.extent.copies != 1.0)
         return refuse("no kernel for block-diagonal products");
-    const auto format = weight_format(op);
+    const auto format = weight_format(op, stored);
     if (!format) return refuse(format.error().text);
     task.kind = TaskKind::product;
     task.n = whole(op.extent.cols);
@@ -181,25 +185,48 @@ std::string unread_by(std::string_view backend, WeightFormat format) {
 
 std::optional<WeightFormat> weight_format(const Format& format) {
     if (format.name == "awq" || format.name == "gptq") return WeightFormat::int4;
+    if (format.name == "int4_g32") return WeightFormat::q4_0;  // 4 bits, and a scale of 16 for 32 of them
     if (format.name == "fp8_e4m3" || format.name == "fp8_e5m2") return WeightFormat::fp8;
     return weight_format_named(format.name);
 }
 
+namespace {
+
+/// Of the formats of GGUF the one that a matrix of so many bits a weight is in: its own, one that its file has, or,
+/// where its own is of GGUF, any.
+std::optional<WeightFormat> gguf_of_bits(double stored_bits, const Format* own, std::string_view stored) {
+    std::optional<WeightFormat> found;
+    const bool any = own != nullptr && model::is_gguf(*own);
+    for (const WeightFormatFacts& one : weight_formats) {
+        if (!is_of_gguf(one.format)) continue;
+        const Format& format = *find_format(one.name);
+        if (std::abs(bits_per_element(format) - stored_bits) > 0.01) continue;
+        if (own == &format) return one.format;
+        if (any || stored.find(one.name) != std::string_view::npos) found = one.format;
+    }
+    return found;
+}
+
+}  // namespace
+
 // The bytes tell where they are other than the format of the model's products says: a head that shares the embedding
 // table is as wide as the table, and a file may hold less.
-Result<WeightFormat> weight_format(const Operator& op) {
+Result<WeightFormat> weight_format(const Operator& op, std::string_view stored_types) {
     const std::string label =
         op.extent.weights.substr(0, op.extent.weights.find('/'));  // "int4/bf16": multiplied in bf16
     const Format* stored = find_format(label);
+    const double stored_bits = 8.0 * bytes_of_one(op) / (op.extent.inner * op.extent.cols);
+    if (const auto found = gguf_of_bits(stored_bits, stored, stored_types)) return *found;
     const auto format = stored != nullptr ? weight_format(*stored) : std::nullopt;
     if (!format) {
         const int wide = stored != nullptr ? bits(stored->value) : 0;
         return fail(fmt::format("no kernel reads {} weights{}", label,
-                                wide == 8   ? "; --dtype fp8 or int8 asks for the nearest that one does"
+                                stored != nullptr && model::is_gguf(*stored)
+                                    ? "; of GGUF those in q4_0, q8_0, q4_k and q6_k are read"
+                                : wide == 8 ? "; --dtype fp8 or int8 asks for the nearest that one does"
                                 : wide == 4 ? "; --dtype int4 asks for the nearest that one does"
                                             : ""));
     }
-    const double stored_bits = 8.0 * bytes_of_one(op) / (op.extent.inner * op.extent.cols);
     if (stored_bits > 31.9) return WeightFormat::fp32;
     if (stored_bits > 15.9) return bits(*format) < 16 ? WeightFormat::bf16 : *format;
     if (stored_bits < 0.95 * bits(*format)) {
@@ -507,10 +534,10 @@ std::vector<Planned> plan_tasks(const predict::Scenario& scenario, const predict
         // Read as what it is only where entries are expanded, from the cache; else into queries and out of results.
         const double weight_bytes = stage.details[i].weight_bytes / record.count;
         if (op.role == model::Role::latent_kv_up && task.rotated <= weight_bytes) {
-            planned.push_back(
-                plan_absorption(op, beside(lowered, op, "core_absorbed"), beside(lowered, op, "core_expanded"), task));
+            planned.push_back(plan_absorption(op, beside(lowered, op, "core_absorbed"),
+                                              beside(lowered, op, "core_expanded"), scenario.weight_types, task));
         } else if (record.kind == Kind::gemm && op.extent.cols > 0.0) {
-            planned.push_back(plan_product(op, record, weight_bytes, task));
+            planned.push_back(plan_product(op, record, weight_bytes, scenario.weight_types, task));
         } else if (last == "index_write" || last == "index_scores") {
             planned.push_back(
                 plan_indexer(op, beside(lowered, op, "index_key"), beside(lowered, op, "index_scores"), stage, task));

@@ -131,8 +131,9 @@ bool takes_off_the_mean(const model::Operator& norm);
 std::string unread_by(std::string_view backend, WeightFormat format);
 /// Which of the formats that kernels read stands for one; empty for those that none reads.
 std::optional<WeightFormat> weight_format(const Format& format);
-/// The format of a product's weights, or why no kernel reads them.
-Result<WeightFormat> weight_format(const model::Operator& op);
+/// The format of a product's weights, or why no kernel reads them. `stored` are the types of the model's file, "q4_k +
+/// q6_k + f32", where it has any of its own.
+Result<WeightFormat> weight_format(const model::Operator& op, std::string_view stored);
 
 /// One for every record of the stage, in order: a task, or why there is none.
 struct Planned {

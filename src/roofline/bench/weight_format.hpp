@@ -9,8 +9,10 @@
 namespace roofline::bench {
 
 /// int8, fp8: a scale a row; fp8_block: one for 128 x 128; int4: one of 16 bits and a zero point of 4 for 128 of a row;
-/// mxfp4 and nvfp4: one of 8 bits, a power of two or e4m3, for 32 or 16 (nvfp4: and one for all).
-enum class WeightFormat { fp32, bf16, fp16, int8, fp8, fp8_block, int4, mxfp4, nvfp4 };
+/// mxfp4 and nvfp4: one of 8 bits, a power of two or e4m3, for 32 or 16 (nvfp4: and one for all). Of GGUF: q4_0 and
+/// q8_0: one of 16 bits for 32; q4_k: one of 6 bits for 32, and what is taken off, likewise; q6_k: one of 8 bits
+/// for 16.
+enum class WeightFormat { fp32, bf16, fp16, int8, fp8, fp8_block, int4, mxfp4, nvfp4, q4_0, q8_0, q4_k, q6_k };
 
 /// Names and bits of a value, without scales.
 struct WeightFormatFacts {
@@ -28,6 +30,10 @@ inline constexpr auto weight_formats = std::to_array<WeightFormatFacts>({
     {WeightFormat::int4, "int4", 4},
     {WeightFormat::mxfp4, "mxfp4", 4},
     {WeightFormat::nvfp4, "nvfp4", 4},
+    {WeightFormat::q4_0, "q4_0", 4},
+    {WeightFormat::q8_0, "q8_0", 8},
+    {WeightFormat::q4_k, "q4_k", 4},
+    {WeightFormat::q6_k, "q6_k", 6},
 });
 
 constexpr const WeightFormatFacts& facts(WeightFormat format) {
@@ -38,6 +44,26 @@ constexpr std::string_view name(WeightFormat format) {
 }
 constexpr int bits(WeightFormat format) {
     return facts(format).bits;
+}
+/// A scale for 16 or 32 weights: one set of functions reads all of these on a processor, beside x in
+/// int8.
+constexpr bool in_small_groups(WeightFormat format) {
+    switch (format) {
+        case WeightFormat::mxfp4:
+        case WeightFormat::nvfp4:
+        case WeightFormat::q4_0:
+        case WeightFormat::q8_0:
+        case WeightFormat::q4_k:
+        case WeightFormat::q6_k:
+            return true;
+        default:
+            return false;
+    }
+}
+/// As llama.cpp's files have them, which no CUDA kernel reads.
+constexpr bool is_of_gguf(WeightFormat format) {
+    return format == WeightFormat::q4_0 || format == WeightFormat::q8_0 || format == WeightFormat::q4_k ||
+           format == WeightFormat::q6_k;
 }
 constexpr std::optional<WeightFormat> weight_format_named(std::string_view name) {
     for (const WeightFormatFacts& one : weight_formats) {

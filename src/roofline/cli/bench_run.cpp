@@ -146,7 +146,8 @@ Result<void> leave_out_unread(const BenchOptions& options, std::vector<std::stri
                               Run& run) {
     if (!options.plugins.empty()) return {};
     const auto reads = [&](bench::WeightFormat type) {
-        if (place.cuda) return type != bench::WeightFormat::fp32 && type != bench::WeightFormat::fp16;
+        if (place.cuda)
+            return type != bench::WeightFormat::fp32 && type != bench::WeightFormat::fp16 && !is_of_gguf(type);
         Task product;
         product.kind = bench::TaskKind::product;
         product.m = 1;
@@ -450,9 +451,13 @@ Result<Run> run_bench(const BenchOptions& options) {
         // On processors our kernels, as llama.cpp's, round x to int8 where it meets weights of fewer bits. A limit that
         // had them multiplied in 16 bits could be beaten.
         const Format* format = find_format(type);
-        const auto of_halves = [](std::string_view name) { return name.contains("mxfp4") || name.contains("nvfp4"); };
-        const bool rounded = type.empty() ? of_halves(checkpoint)
-                                          : format != nullptr && (format->weight_only || of_halves(format->name));
+        const auto of_groups = [](std::string_view names) {
+            return std::any_of(bench::weight_formats.begin(), bench::weight_formats.end(), [&](const auto& one) {
+                return in_small_groups(one.format) && names.contains(one.name);
+            });
+        };
+        const bool rounded = type.empty() ? of_groups(checkpoint)
+                                          : format != nullptr && (format->weight_only || of_groups(format->name));
         asked.activation_dtype = !cuda && rounded ? "int8" : "";
     };
     // Everything that was typed is read before anything is run.

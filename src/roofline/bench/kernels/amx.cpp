@@ -288,7 +288,8 @@ bool reads_panels(WeightFormat weights, std::int64_t m, std::int64_t n, std::int
     if (weights == WeightFormat::fp32 || n < rows_at_once) return false;
     if (widens(weights)) return m >= least_rows_of_others && k % (line / 2) == 0;
     if (weights == WeightFormat::int4) return m >= least_rows_of_others;
-    return m >= least_rows && k * bits(weights) / 8 % line == 0;
+    const bool whole = weights == WeightFormat::bf16 || weights == WeightFormat::int8;
+    return whole && m >= least_rows && k * bits(weights) / 8 % line == 0;
 }
 
 void product_bf16(const ProductCall& call, std::int64_t first, std::int64_t last) {
@@ -306,9 +307,9 @@ void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last
                                                              : avx512_vnni_products()->int4(call, first, last);
 }
 
-void product_e2m1(const ProductCall& call, std::int64_t first, std::int64_t last) {
+void product_groups(const ProductCall& call, std::int64_t first, std::int64_t last) {
     reads_panels(call.weights.type, call.m, call.n, call.k) ? widened_product(call, first, last)
-                                                            : avx512_vnni_products()->e2m1(call, first, last);
+                                                            : avx512_vnni_products()->groups(call, first, last);
 }
 
 void product_fp8(const ProductCall& call, std::int64_t first, std::int64_t last) {
@@ -330,7 +331,7 @@ const ProductKernels* amx_products() {
                                                .bf16 = amx::product_bf16,
                                                .int8 = amx::product_int8,
                                                .int4 = amx::product_int4,
-                                               .e2m1 = amx::product_e2m1,
+                                               .groups = amx::product_groups,
                                                .fp8 = amx::product_fp8,
                                                .panels = {.rows = amx::tile_side,
                                                           .rows_of_w = amx::rows_at_once,

@@ -125,7 +125,7 @@ struct OfNvfp4 {
     }
 };
 
-static_assert(mxfp4_group == step_columns && 2 * nvfp4_group == step_columns);
+static_assert(small_group == step_columns && 2 * nvfp4_group == step_columns);
 
 template <class Format>
 inline void widen(const Format& format, const ProductCall& call, std::int64_t from, std::int64_t block, WideBlock& to) {
@@ -247,7 +247,7 @@ void product(const ProductCall& call, std::int64_t first, std::int64_t last) {
 }  // namespace
 
 bool widens(WeightFormat weights) {
-    return stays_in_rows(weights);
+    return is_fp8(weights) || weights == WeightFormat::mxfp4 || weights == WeightFormat::nvfp4;
 }
 
 void widened_product(const ProductCall& call, std::int64_t first, std::int64_t last) {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "roofline/bench/kernels/attention.hpp"
-#include "roofline/bench/kernels/e2m1.hpp"
 #include "roofline/bench/kernels/fp8.hpp"
+#include "roofline/bench/kernels/groups.hpp"
 #include "roofline/bench/kernels/panels.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/save_lanes.hpp"
@@ -195,7 +195,7 @@ void product_int4(const ProductCall& call, std::int64_t first, std::int64_t last
 namespace roofline::bench {
 const ProductKernels* avx2_products() {
     static constexpr ProductKernels kernels = {
-        "AVX2", avx2::product_fp32, avx2::product_bf16, avx2::product_int8, avx2::product_int4, avx2_e2m1, avx2_fp8};
+        "AVX2", avx2::product_fp32, avx2::product_bf16, avx2::product_int8, avx2::product_int4, avx2_groups, avx2_fp8};
     const bool here = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     return here ? &kernels : nullptr;
 }

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "roofline/bench/kernels/e2m1.hpp"
 #include "roofline/bench/kernels/e4m3.hpp"
 #include "roofline/bench/kernels/fp8.hpp"
+#include "roofline/bench/kernels/groups.hpp"
 #include "roofline/bench/kernels/panels.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/save_lanes.hpp"
@@ -59,7 +59,7 @@ inline std::int32_t too_much(const ProductCall&, std::int64_t) {
     return 0;
 }
 
-/// Pairs of products are added up in 16 bits, and of two registers too: 4 x 24 x 127 at most.
+/// Pairs of products are added up in 16 bits, and of two registers with weights up to 24 too: 4 x 24 x 127.
 inline __attribute__((always_inline)) __m512i add_pairs(__m512i sums, __m512i pairs) {
     return _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
 }
@@ -70,7 +70,14 @@ inline __attribute__((always_inline)) __m512i add_dots(__m512i sums, __m512i wei
                                                        __m512i their_x) {
     return add_pairs(sums, _mm512_add_epi16(_mm512_maddubs_epi16(weights, x), _mm512_maddubs_epi16(others, their_x)));
 }
+/// The sign of a weight goes over to x: no two products are then beyond 16 bits.
+constexpr int signed_shift = 0;
+inline __attribute__((always_inline)) __m512i add_signed(__m512i sums, __m512i weights, __m512i x) {
+    const __m512i turned = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(weights), _mm512_setzero_si512(), x);
+    return add_dots(sums, _mm512_maskz_abs_epi8(~__mmask64{0}, weights), turned);
+}
 #include "roofline/bench/kernels/avx512_bytes.inc"
+#include "roofline/bench/kernels/avx512_groups.inc"
 
 void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
     static thread_local LaidRows<std::int16_t> room;
@@ -102,7 +109,7 @@ const ProductKernels* avx512_products() {
                                            avx512::product_bf16,
                                            avx512::product_int8,
                                            avx512::product_int4,
-                                           avx512::product_e2m1,
+                                           avx512::product_groups,
                                            __builtin_cpu_supports("avx512fp16") ? avx512_fp16_fp8 : avx512_fp8};
     const bool here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "roofline/bench/kernels/e2m1.hpp"
 #include "roofline/bench/kernels/e4m3.hpp"
+#include "roofline/bench/kernels/groups.hpp"
 #include "roofline/bench/kernels/panels.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/save_lanes.hpp"
@@ -56,7 +56,12 @@ inline __attribute__((always_inline)) __m512i add_dots(__m512i sums, __m512i wei
                                                        __m512i their_x) {
     return add_dots(add_dots(sums, weights, x), others, their_x);
 }
+constexpr int signed_shift = 128;
+inline __attribute__((always_inline)) __m512i add_signed(__m512i sums, __m512i weights, __m512i x) {
+    return add_dots(sums, _mm512_xor_si512(weights, _mm512_set1_epi8(static_cast<char>(0x80))), x);
+}
 #include "roofline/bench/kernels/avx512_bytes.inc"
+#include "roofline/bench/kernels/avx512_groups.inc"
 
 void product_int8(const ProductCall& call, std::int64_t first, std::int64_t last) {
     const auto* x = static_cast<const std::int8_t*>(call.x);
@@ -86,7 +91,7 @@ const ProductKernels* avx512_vnni_products() {
             some.name = "AVX-512 with VNNI";
             some.int8 = avx512_vnni::product_int8;
             some.int4 = avx512_vnni::product_int4;
-            some.e2m1 = avx512_vnni::product_e2m1;
+            some.groups = avx512_vnni::product_groups;
             return some;
         }();
         return &kernels;

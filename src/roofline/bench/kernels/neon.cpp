@@ -1,7 +1,7 @@
 // The products for AArch64 with the bf16 and i8mm instructions (Neoverse V1 and N2, Apple M2 and later). bf16 and int8
 // are in neon_tiles.cpp, int4 in neon_int4.cpp and neon_int4_rows.cpp.
-#include "roofline/bench/kernels/e2m1.hpp"
 #include "roofline/bench/kernels/fp8.hpp"
+#include "roofline/bench/kernels/groups.hpp"
 #include "roofline/bench/kernels/neon_tiles.hpp"
 #include "roofline/bench/kernels/products.hpp"
 
@@ -110,7 +110,7 @@ const ProductKernels* neon_products() {
                                                .bf16 = neon::product_bf16,
                                                .int8 = neon::product_int8,
                                                .int4 = neon::product_int4,
-                                               .e2m1 = neon_e2m1,
+                                               .groups = neon_groups,
                                                .fp8 = neon_fp8,
                                                .panels = {.pack = neon::pack_pairs, .read = neon::reads_panels},
                                                .tiles = Tiles::eights,

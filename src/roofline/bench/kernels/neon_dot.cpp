@@ -6,8 +6,8 @@
 // 14 GB/s instead of 20), and two vector instructions start in each. So tiles are read one after the other, and four of
 // these instructions for 16 bytes are what memory allows: one row of x takes 4 in bf16 (two to widen them, two
 // products), 1 in int8, 4 in int4 and 11 for each group of 128, all that belongs to it.
-#include "roofline/bench/kernels/e2m1.hpp"
 #include "roofline/bench/kernels/fp8.hpp"
+#include "roofline/bench/kernels/groups.hpp"
 #include "roofline/bench/kernels/products.hpp"
 
 #if defined(__aarch64__) && defined(__linux__)
@@ -540,7 +540,7 @@ const ProductKernels* neon_dot_products() {
                                                .bf16 = neon_dot::product<neon_dot::Bf16s>,
                                                .int8 = neon_dot::product<neon_dot::Int8s>,
                                                .int4 = neon_dot::product_int4,
-                                               .e2m1 = neon_e2m1,
+                                               .groups = neon_groups,
                                                .fp8 = neon_fp8,
                                                .panels = {.pack = neon_dot::pack_fours, .read = neon_dot::reads_panels},
                                                .tiles = Tiles::fours,

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "roofline/bench/kernels/attention.hpp"
-#include "roofline/bench/kernels/e2m1.hpp"
 #include "roofline/bench/kernels/fp8.hpp"
 #include "roofline/bench/kernels/group_factors.hpp"
+#include "roofline/bench/kernels/groups.hpp"
 #include "roofline/bench/kernels/panels.hpp"
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/side_by_side.hpp"
@@ -29,7 +29,7 @@ const ProductKernels& portable_products() {
                                                portable::product_bf16,
                                                portable::product_int8,
                                                portable::product_int4,
-                                               portable_e2m1,
+                                               portable_groups,
                                                portable_fp8};
     return kernels;
 }

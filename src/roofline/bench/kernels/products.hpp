@@ -12,6 +12,16 @@
 //   127)
 //               with a byte for each group. x is rounded as beside int4. In plain rows for all kernels
 //   nvfp4       the same with a scale in e4m3 for each 16, and one in fp32 for all. x is rounded by 32 values
+//   q4_0        values as those of mxfp4; w = (q - 8) * scale, a scale in fp16 for each 32. x is rounded by 32 values,
+//   as
+//               beside all of GGUF, whose blocks hold the same bits in another order
+//   q8_0        rows of int8 with a scale in fp16 for each 32
+//   q4_k        values as those of mxfp4; w = q * s * d - o * e. For 256 of a row 16 bytes: d and e in fp16; for each
+//   32
+//               a byte with the low halves of s (low) and o; then four bits for each, the upper two of s (low) and o
+//   q6_k        for 256 of a row 192 bytes: the low halves of q as those of mxfp4, and 64 bytes with the upper two bits
+//               of what byte i has in its low half, in its high half, and byte i + 64 likewise; w = (q - 32) * s * d.
+//               For each 256 also 18 bytes: d in fp16, a signed s for the first 16 of each 32, and for the second 16
 //   fp8         rows of e4m3, one fp32 scale a row; fp8_block: one for 128 x 128, [n / 128][k / 128]. x is fp32. In
 //   plain
 //               rows for all kernels
@@ -36,23 +46,27 @@
 namespace roofline::bench {
 
 inline constexpr std::int64_t int4_group = 128;
-inline constexpr std::int64_t mxfp4_group = 32;  // and of x beside nvfp4
+inline constexpr std::int64_t small_group = 32;  // mxfp4, q4_0, q8_0, q4_k; and of x beside nvfp4 and q6_k
+inline constexpr std::int64_t k_block = 256;     // of q4_k and q6_k
 inline constexpr std::int64_t nvfp4_group = 16;
 inline constexpr std::int64_t fp8_block_side = 128;
 
-/// Formats that all kernels read as a checkpoint has them, with x in plain rows too.
+inline constexpr bool is_fp8(WeightFormat format) {
+    return format == WeightFormat::fp8 || format == WeightFormat::fp8_block;
+}
+/// Formats that all kernels read in rows, with x in plain rows too.
 inline constexpr bool stays_in_rows(WeightFormat format) {
-    return format == WeightFormat::mxfp4 || format == WeightFormat::nvfp4 || format == WeightFormat::fp8 ||
-           format == WeightFormat::fp8_block;
+    return is_fp8(format) || in_small_groups(format);
 }
 
-/// Values of a row of x that share a scale beside weights of this format, and that its rows are multiples of.
+/// Values of a row of x that share a scale beside weights of this format.
 inline constexpr std::int64_t group_of(WeightFormat format) {
     if (format == WeightFormat::int4) return int4_group;
-    return format == WeightFormat::mxfp4 || format == WeightFormat::nvfp4 ? mxfp4_group : 0;
+    return in_small_groups(format) ? small_group : 0;
 }
 /// What k must be a multiple of.
 inline constexpr std::int64_t grain_of(WeightFormat format) {
+    if (format == WeightFormat::q4_k || format == WeightFormat::q6_k) return k_block;
     return group_of(format) > 0 ? group_of(format) : 16;
 }
 
@@ -74,6 +88,8 @@ struct Weights {
     const std::uint8_t* group_powers = nullptr;  // mxfp4: n x k / 32
     const std::uint8_t* small_scales = nullptr;  // nvfp4: n x k / 16
     float scale_of_all = 1.0F;                   // nvfp4
+    const std::uint16_t* half_scales = nullptr;  // q4_0, q8_0: n x k / 32
+    const std::uint8_t* headers = nullptr;       // q4_k: n x k / 256 of 16 bytes; q6_k: of 18
     Tiles tiles = Tiles::none;
 
     bool in_tiles() const { return tiles != Tiles::none; }
@@ -131,8 +147,8 @@ struct ProductCall {
     Weights weights;
     const void* x = nullptr;          // rows of k, of the type that the kernels take beside that of the weights
     const void* packed = nullptr;     // the same in panels, where they are read
-    const float* x_scales = nullptr;  // int8: one a row; int4, mxfp4, nvfp4: one a group
-    const float* x_sums = nullptr;    // int4: sum of the values of each group, in units of its scale
+    const float* x_scales = nullptr;  // int8: one a row; int4 and small groups: one a group
+    const float* x_sums = nullptr;    // likewise: sum of the values, in units of the scale
     // int4, where panels ask for it: scales, and sums times them, by groups: [k / 128][m in whole panels]
     const float* turned_scales = nullptr;
     const float* turned_sums = nullptr;
@@ -166,8 +182,8 @@ struct ProductKernels {
     Function bf16;
     Function int8;
     Function int4;
-    Function e2m1;  // mxfp4 and nvfp4
-    Function fp8;   // and fp8_block
+    Function groups;  // in small ones
+    Function fp8;     // and fp8_block
     Panels panels = {};
     Tiles tiles = Tiles::none;  // how weights lie; in fp32 only by fours
     std::int64_t abreast = 0;   // rows, or tiles, that few rows of x read side by side in odd parts; 0: in any parts
@@ -181,12 +197,12 @@ struct ProductKernels {
     /// The type of x beside weights of some type.
     DType type_of_x(WeightFormat weights) const {
         if (weights == WeightFormat::bf16) return x_of_bf16;
-        const bool as_it_is =
-            weights == WeightFormat::fp32 || weights == WeightFormat::fp8 || weights == WeightFormat::fp8_block;
-        return as_it_is ? DType::fp32 : DType::int8;
+        return weights == WeightFormat::fp32 || is_fp8(weights) ? DType::fp32 : DType::int8;
     }
 
     Function of(WeightFormat type) const {
+        if (in_small_groups(type)) return groups;
+        if (is_fp8(type)) return fp8;
         switch (type) {
             case WeightFormat::fp32:
                 return fp32;
@@ -196,12 +212,6 @@ struct ProductKernels {
                 return int8;
             case WeightFormat::int4:
                 return int4;
-            case WeightFormat::mxfp4:
-            case WeightFormat::nvfp4:
-                return e2m1;
-            case WeightFormat::fp8:
-            case WeightFormat::fp8_block:
-                return fp8;
             default:
                 return nullptr;
         }
