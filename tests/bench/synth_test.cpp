@@ -1,5 +1,8 @@
 #include "roofline/bench/synth.hpp"
 
+#include <algorithm>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "bench/scenarios.hpp"
@@ -51,6 +54,37 @@ TEST(Synth, WhatIsWrittenIsReadBackAsTheSameModel) {
         // 64; a final norm. 40,960 + 3 x (16,384 + 8,192 + 18,432 + 128) + 64 = 170,432.
         EXPECT_DOUBLE_EQ(model::count_parameters(model::lower(model->architecture, model->types)).total, 170432.0);
     }
+}
+
+TEST(Synth, AQ4KMHasHalfOfItsValuesInMoreBits) {
+    LlamaShape shape = small();
+    shape.layers = 8;
+    shape.hidden = 256;
+    shape.query_heads = 8;  // of 32
+    shape.ffn_width = 512;
+    const auto plan = plan_synth(shape, {.name = "toy", .dtype = "q4_k_m", .tied = true});
+    ASSERT_TRUE(plan) << plan.error().text;
+    constexpr std::uint32_t q4_k = 12;
+    constexpr std::uint32_t q6_k = 14;
+    const auto type_of = [&](const std::string& name) {
+        const auto found = std::ranges::find(plan->tensors, name, &SynthTensor::name);
+        return found != plan->tensors.end() ? found->type : 99U;
+    };
+    EXPECT_EQ(type_of("token_embd.weight"), q6_k);
+    // The first eighth, the last, and every third in between.
+    for (int layer = 0; layer < 8; ++layer) {
+        const std::string block = "blk." + std::to_string(layer) + ".";
+        const bool more = layer == 0 || layer == 3 || layer == 6 || layer == 7;
+        EXPECT_EQ(type_of(block + "attn_v.weight"), more ? q6_k : q4_k) << layer;
+        EXPECT_EQ(type_of(block + "ffn_down.weight"), more ? q6_k : q4_k) << layer;
+        EXPECT_EQ(type_of(block + "attn_k.weight"), q4_k);
+        EXPECT_EQ(type_of(block + "ffn_up.weight"), q4_k);
+    }
+    const std::vector<std::byte> file = whole_file(*plan);
+    EXPECT_EQ(file.size(), plan->header.size() + plan->data_bytes);
+    ASSERT_TRUE(io::read_gguf(file, file.size(), "toy.gguf"));
+    // A row of 64 holds no block of 256.
+    EXPECT_FALSE(plan_synth(small(), {.name = "toy", .dtype = "q6_k"}));
 }
 
 TEST(Synth, StopsWhereTheWriterSaysSo) {

@@ -1,7 +1,7 @@
 #include "roofline/bench/synth.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -9,15 +9,34 @@
 
 #include "roofline/bench/numbers.hpp"
 #include "roofline/io/gguf.hpp"
+#include "roofline/model/gguf_mix.hpp"
 
 namespace roofline::bench {
 namespace {
 
-// Ids of ggml, and of GGUF's own "file type", which tools print.
+// Ids of ggml.
 constexpr std::uint32_t type_f32 = 0;
 constexpr std::uint32_t type_f16 = 1;
 constexpr std::uint32_t type_q4_0 = 2;
 constexpr std::uint32_t type_q8_0 = 8;
+constexpr std::uint32_t type_q4_k = 12;
+constexpr std::uint32_t type_q6_k = 14;
+
+/// What a file is called by: the type of its matrices and of its tables, and GGUF's own "file type", which tools print.
+struct FileKind {
+    std::string_view name;
+    std::uint32_t matrices;
+    std::uint32_t tables;
+    std::uint32_t file_type;
+    std::uint32_t more_bits;  // of layers that have them (model/gguf_mix.hpp)
+};
+constexpr auto file_kinds = std::to_array<FileKind>({
+    {"f16", type_f16, type_f16, 1, type_f16},
+    {"q8_0", type_q8_0, type_q8_0, 7, type_q8_0},
+    {"q4_0", type_q4_0, type_q4_0, 2, type_q4_0},
+    {"q6_k", type_q6_k, type_q6_k, 18, type_q6_k},
+    {"q4_k_m", type_q4_k, type_q6_k, 15, type_q6_k},
+});
 constexpr std::uint64_t alignment = 32;
 constexpr std::uint64_t piece_bytes = 4ULL << 20U;
 
@@ -78,24 +97,27 @@ std::uint64_t tensor_bytes(const SynthTensor& tensor) {
     return elements / type->block * type->bytes;
 }
 
-std::vector<SynthTensor> list_tensors(const LlamaShape& shape, const SynthOptions& options, std::uint32_t type) {
+std::vector<SynthTensor> list_tensors(const LlamaShape& shape, const SynthOptions& options, const FileKind& kind) {
     std::vector<SynthTensor> tensors;
-    const auto add = [&](std::string name, std::int64_t inner, std::int64_t outer) {
+    const auto add = [&](std::string name, std::int64_t inner, std::int64_t outer, std::uint32_t type = type_f32) {
         SynthTensor& tensor = tensors.emplace_back();
         tensor.name = std::move(name);
         tensor.sizes = {static_cast<std::uint64_t>(inner)};
         if (outer > 0) tensor.sizes.push_back(static_cast<std::uint64_t>(outer));
-        tensor.type = outer > 0 ? type : type_f32;
+        tensor.type = type;
     };
     const std::int64_t q = shape.query_heads * shape.head_dim;
     const std::int64_t kv = shape.kv_heads * shape.head_dim;
-    add("token_embd.weight", shape.hidden, shape.vocabulary);
+    add("token_embd.weight", shape.hidden, shape.vocabulary, kind.tables);
     for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
         const std::string block = fmt::format("blk.{}.", layer);
+        const bool more = model::has_more_bits(static_cast<std::size_t>(layer), static_cast<std::size_t>(shape.layers));
+        const std::uint32_t type = kind.matrices;
+        const std::uint32_t wider = more ? kind.more_bits : type;
         add(block + "attn_norm.weight", shape.hidden, 0);
-        add(block + "attn_q.weight", shape.hidden, q);
-        add(block + "attn_k.weight", shape.hidden, kv);
-        add(block + "attn_v.weight", shape.hidden, kv);
+        add(block + "attn_q.weight", shape.hidden, q, type);
+        add(block + "attn_k.weight", shape.hidden, kv, type);
+        add(block + "attn_v.weight", shape.hidden, kv, wider);
         if (shape.bias) {
             add(block + "attn_q.bias", q, 0);
             add(block + "attn_k.bias", kv, 0);
@@ -105,14 +127,14 @@ std::vector<SynthTensor> list_tensors(const LlamaShape& shape, const SynthOption
             add(block + "attn_q_norm.weight", shape.head_dim, 0);
             add(block + "attn_k_norm.weight", shape.head_dim, 0);
         }
-        add(block + "attn_output.weight", q, shape.hidden);
+        add(block + "attn_output.weight", q, shape.hidden, type);
         add(block + "ffn_norm.weight", shape.hidden, 0);
-        add(block + "ffn_gate.weight", shape.hidden, shape.ffn_width);
-        add(block + "ffn_up.weight", shape.hidden, shape.ffn_width);
-        add(block + "ffn_down.weight", shape.ffn_width, shape.hidden);
+        add(block + "ffn_gate.weight", shape.hidden, shape.ffn_width, type);
+        add(block + "ffn_up.weight", shape.hidden, shape.ffn_width, type);
+        add(block + "ffn_down.weight", shape.ffn_width, shape.hidden, wider);
     }
     add("output_norm.weight", shape.hidden, 0);
-    if (!options.tied) add("output.weight", shape.hidden, shape.vocabulary);
+    if (!options.tied) add("output.weight", shape.hidden, shape.vocabulary, kind.tables);
     std::uint64_t offset = 0;
     for (SynthTensor& tensor : tensors) {
         tensor.bytes = tensor_bytes(tensor);
@@ -148,10 +170,29 @@ void add_vocabulary(Header& header, std::int64_t vocabulary) {
     header.flag("tokenizer.ggml.add_eos_token", false);
 }
 
+/// The numbers in fp16 in a block, by which random bits become weights of a size, in parts of it.
+struct Unit {
+    std::size_t place;
+    float of_magnitude;
+};
+std::vector<Unit> units_of(std::uint32_t type) {
+    switch (type) {
+        case type_q4_0:
+            return {{0, 1.0F / 8.0F}};
+        case type_q8_0:
+            return {{0, 1.0F / 127.0F}};
+        case type_q4_k:  // scales of six bits; what is taken off is their mean
+            return {{0, 1.0F / (8.0F * 32.0F)}, {2, 1.0F / 32.0F}};
+        default:  // q6_k: behind 128 bytes of low halves, 64 of upper bits, 16 scales
+            return {{208, 1.0F / (32.0F * 64.0F)}};
+    }
+}
+
 /// Whole blocks of a type, weights of about the size that keeps activations in bounds.
 std::vector<std::byte> random_piece(std::uint32_t type, std::uint64_t inner, std::uint64_t seed) {
     const float magnitude = std::sqrt(3.0F / static_cast<float>(inner));
-    std::vector<std::byte> piece(piece_bytes / 1088 * 1088);  // holds whole blocks of 2, 4, 18 and 34 bytes at once
+    constexpr std::uint64_t all_blocks = 85680;  // whole ones of 2, 4, 18, 34, 144 and 210 bytes at once
+    std::vector<std::byte> piece(piece_bytes / all_blocks * all_blocks);
     if (type == type_f32) {
         const float one = 1.0F;
         for (std::size_t at = 0; at + 4 <= piece.size(); at += 4) std::memcpy(piece.data() + at, &one, 4);
@@ -165,12 +206,14 @@ std::vector<std::byte> random_piece(std::uint32_t type, std::uint64_t inner, std
         return piece;
     }
     const std::size_t block = io::ggml_type(type)->bytes;
-    const std::uint16_t scale = to_half(magnitude / (type == type_q8_0 ? 127.0F : 8.0F));
     for (std::size_t at = 0; at + block <= piece.size(); at += block) {
-        std::memcpy(piece.data() + at, &scale, 2);
-        for (std::size_t i = 2; i < block; i += 8) {
+        for (std::size_t i = 0; i < block; i += 8) {
             const std::uint64_t bits = mixed(seed + at + i);
             std::memcpy(piece.data() + at + i, &bits, std::min<std::size_t>(8, block - i));
+        }
+        for (const Unit& unit : units_of(type)) {
+            const std::uint16_t scale = to_half(magnitude * unit.of_magnitude);
+            std::memcpy(piece.data() + at + unit.place, &scale, 2);
         }
     }
     return piece;
@@ -179,24 +222,27 @@ std::vector<std::byte> random_piece(std::uint32_t type, std::uint64_t inner, std
 }  // namespace
 
 Result<SynthPlan> plan_synth(const LlamaShape& shape, const SynthOptions& options) {
-    const std::uint32_t type = options.dtype == "f16"    ? type_f16
-                               : options.dtype == "q8_0" ? type_q8_0
-                               : options.dtype == "q4_0" ? type_q4_0
-                                                         : type_f32;
-    if (type == type_f32) return fail(fmt::format("--dtype: found \"{}\", expected f16, q8_0 or q4_0", options.dtype));
+    const auto kind = std::ranges::find(file_kinds, options.dtype, &FileKind::name);
+    if (kind == file_kinds.end()) {
+        return fail(fmt::format("--dtype: found \"{}\", expected f16, q8_0, q4_0, q6_k or q4_k_m", options.dtype));
+    }
     if (shape.vocabulary < 259)
         return fail(fmt::format("a vocabulary of {} has no room for all bytes", shape.vocabulary));
     if (shape.bias && shape.qk_norm) return fail("no architecture of llama.cpp has both biases and norms on Q and K");
+    const auto block = static_cast<std::int64_t>(std::max<std::uint64_t>(32, io::ggml_type(kind->matrices)->block));
     for (const std::int64_t inner : {shape.hidden, shape.ffn_width, shape.query_heads * shape.head_dim}) {
-        if (inner % 32 != 0) return fail(fmt::format("a width of {} is no multiple of 32, which blocks need", inner));
+        if (inner % block != 0) {
+            return fail(fmt::format("a width of {} is no multiple of {}, which blocks of {} need", inner, block,
+                                    options.dtype));
+        }
     }
     SynthPlan plan;
-    plan.tensors = list_tensors(shape, options, type);
+    plan.tensors = list_tensors(shape, options, *kind);
     const std::string family = shape.qk_norm ? "qwen3" : shape.bias ? "qwen2" : "llama";
     Header header;
     header.string("general.architecture", family);
     header.string("general.name", options.name + " with random weights");
-    header.count("general.file_type", type == type_f16 ? 1 : type == type_q8_0 ? 7 : 2);
+    header.count("general.file_type", kind->file_type);
     header.count("general.alignment", alignment);
     header.count(family + ".block_count", shape.layers);
     header.count(family + ".context_length", options.context);

@@ -71,7 +71,7 @@ struct Place {
     std::size_t layer = 0;
     std::size_t layers = 0;
 
-    bool more_bits() const { return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2; }
+    bool more_bits() const { return has_more_bits(layer, layers); }
     bool first_eighth() const { return layer < layers / 8; }
 };
 
