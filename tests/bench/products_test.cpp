@@ -217,6 +217,31 @@ TEST(Products, TheLargestWeightsMeetTheLargestNumbers) {
     }
 }
 
+// What takes turns from layer to layer, or is several matrices in one, has its last rows in another format.
+TEST(Products, AMatrixOfTwoFormatsIsOne) {
+    const auto threads = team(2);
+    for (const std::int64_t m : {1, 6}) {
+        Task task = product(m, 45, 512, WeightFormat::q4_k);
+        task.others = {WeightFormat::q6_k, 14};
+        EXPECT_EQ(describe(task), m == 1 ? "1 x 45 x 512 q4_k + q6_k" : "6 x 45 x 512 q4_k + q6_k");
+        auto operands = make_operands(task, 0, *threads);
+        ASSERT_TRUE(operands);
+        // 512 are two blocks of 144 bytes, or of 210.
+        EXPECT_EQ(WeightMatrix::bytes(45, 512, StoredAs{task.weights, task.others}),
+                  31 * 2 * 144 + 14 * 2 * 210 + (64 - 31 * 2 * 16 % 64) % 64 + (64 - 14 * 2 * 18 % 64) % 64);
+        const auto expected = reference(*operands);
+        for (const ProductKernels* kernels : all_products()) {
+            operands->poison();
+            Activations activations;
+            ProductCall call{
+                .m = m, .n = 45, .k = 512, .weights = operands->weights[0].view(), .y = operands->y.data()};
+            activations.prepare(operands->x.data(), call, *kernels, *threads);
+            multiply(call, *kernels, *threads);
+            EXPECT_LE(largest_error(expected, operands->y), tolerance(task)) << kernels->name << " " << m;
+        }
+    }
+}
+
 // By hand, of each format of GGUF a few weights whose bits are spread over its bytes.
 TEST(Products, WeightsOfGgufAreWhatTheirBitsSay) {
     const auto threads = team(1);

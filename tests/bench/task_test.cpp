@@ -69,6 +69,15 @@ TEST(Tasks, ATableOfGgufHasAFormatOfItsOwn) {
         EXPECT_EQ(find(decode, "layers.ffn.gate_up")->weights, inside) << type;
         EXPECT_EQ(find(decode, "head")->weights, table) << type;
     }
+    // Half of 16 layers have values and the second products of their FFN in q6_k: of 3,072 rows 512 values, of which
+    // half; of 2,048 rows half.
+    const auto mixed = scenario("llama-3.2-1b", "q4_k_m");
+    const auto decode = plan_tasks(mixed, predict::predict(mixed).stages[1]);
+    EXPECT_EQ(find(decode, "layers.ffn.gate_up")->others, OtherRows{});
+    EXPECT_EQ(find(decode, "layers.attention.qkv")->weights, WeightFormat::q4_k);
+    EXPECT_EQ(find(decode, "layers.attention.qkv")->others, (OtherRows{WeightFormat::q6_k, 256}));
+    EXPECT_EQ(find(decode, "layers.ffn.down")->others, (OtherRows{WeightFormat::q6_k, 1024}));
+    EXPECT_EQ(find(decode, "head")->weights, WeightFormat::q6_k);
     const auto asked = scenario("llama-3.2-1b", "q5_k");
     for (const Planned& one : plan_tasks(asked, predict::predict(asked).stages[1])) {
         EXPECT_TRUE(!one.task || one.task->kind != TaskKind::product || one.task->name == "head");

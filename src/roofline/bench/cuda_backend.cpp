@@ -129,6 +129,7 @@ bool processors_only(const Task& task) {
 
 Result<std::vector<Outcome>> run_cuda_task(const CudaCall& call, const CudaPlace& place, const Task& task) {
     if (processors_only(task)) return std::vector{refused(task, "no kernel in the CUDA plugin")};
+    if (is_of_gguf(task.weights)) return std::vector{refused(task, unread_by("CUDA", task.weights))};
     Json request = bench_request(place);
     request["tasks"].push_back(task_json(task));
     const auto answer = ask(call, request);
@@ -238,10 +239,35 @@ Json json_of(const Shape& shape) {
     return json;
 }
 
+/// A format of GGUF among those of a model's products.
+template <class Shape>
+std::optional<WeightFormat> find_gguf(const Shape& shape) {
+    std::optional<WeightFormat> found;
+    each_field(shape, [&](const char*, const auto& field) {
+        using Field = std::remove_cvref_t<decltype(field)>;
+        if constexpr (std::is_same_v<Field, WeightFormat>) {
+            if (is_of_gguf(field)) found = field;
+        } else if constexpr (std::is_same_v<Field, std::vector<LayerShape>>) {
+            for (const LayerShape& layer : field) {
+                if (const auto inside = find_gguf(layer)) found = inside;
+            }
+        } else if constexpr (requires { each_field(field, [](const char*, const auto&) {}); }) {
+            if (const auto inside = find_gguf(field)) found = inside;
+        }
+    });
+    return found;
+}
+
 }  // namespace
 
 Result<std::vector<StepOutcome>> run_cuda_step(const CudaCall& call, const CudaPlace& place, const StackShape& shape,
                                                const StepWork& work) {
+    if (const auto unread = find_gguf(shape)) {
+        StepOutcome refused;
+        refused.backend = "cuda";
+        refused.problem = unread_by("CUDA", *unread);
+        return std::vector{std::move(refused)};
+    }
     const Json request = {{"do", "step"},
                           {"device", place.device},
                           {"stage", work.prefill ? "prefill" : "decode"},

@@ -118,8 +118,9 @@ class Plugin final : public Backend {
         if (task.window > 0 || task.sinks) return "plugins know neither sliding windows nor sinks";
         if (!has_even_heads(task)) return "plugins know heads of one width only";
         if (task.kind == TaskKind::product) {
-            // A scale for all has no place in what plugins are given.
-            if (task.weights == WeightFormat::nvfp4 || portable_products().of(task.weights) == nullptr)
+            // A scale for all, and blocks of GGUF, have no place in what plugins are given.
+            if (task.weights == WeightFormat::nvfp4 || is_of_gguf(task.weights) ||
+                portable_products().of(task.weights) == nullptr)
                 return fmt::format("plugins on processors are given no {} weights", bench::name(task.weights));
             const std::int64_t group = group_of(task.weights);
             if (group > 0 && task.k % group != 0) return fmt::format("k = {} is no multiple of {}", task.k, group);

@@ -241,6 +241,22 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, Weight
     return matrix;
 }
 
+std::int64_t WeightMatrix::bytes(std::int64_t n, std::int64_t k, const StoredAs& stored) {
+    return bytes(n - stored.others.count, k, stored.format) + bytes(stored.others.count, k, stored.others.format);
+}
+
+Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, const StoredAs& stored, std::uint64_t seed,
+                                          Threads& threads) {
+    auto matrix = random(n - stored.others.count, k, stored.format, seed, threads);
+    if (!matrix || stored.others.count == 0) return matrix;
+    auto others = random(stored.others.count, k, stored.others.format, seed + 23, threads);
+    if (!others) return others;
+    matrix->others_ = std::make_unique<WeightMatrix>(std::move(*others));
+    matrix->view_.others = &matrix->others_->view_;
+    matrix->view_.other_rows = stored.others.count;
+    return matrix;
+}
+
 Result<WeightMatrix> WeightMatrix::in_tiles(Tiles tiles, Threads& threads) const {
     const std::int64_t again = bytes(n_, k_, view_.type);
     const std::int64_t free = free_memory();
@@ -383,6 +399,7 @@ double of_gguf(const Weights& weights, std::int64_t row, std::int64_t column, st
 }  // namespace
 
 double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
+    if (row >= n_ && others_ != nullptr) return others_->at(row - n_, column);
     const std::int64_t width = bits(view_.type) / 8;
     const std::int64_t place = view_.in_tiles() && width > 0
                                    ? tile_place(view_.tiles, row, column * width, k_ * width) / width
@@ -557,7 +574,8 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
     std::int64_t keys = 0;    // or latent entries
     std::int64_t values = 0;  // where they are apart from these
     const std::vector<MatrixShape> matrices = shapes_of(task);
-    for (const MatrixShape& shape : matrices) one += WeightMatrix::bytes(shape.n, shape.k, task.weights);
+    for (const MatrixShape& shape : matrices)
+        one += WeightMatrix::bytes(shape.n, shape.k, StoredAs{task.weights, task.others});
     if (task.kind == TaskKind::attention || task.kind == TaskKind::kv_write) {
         const std::int64_t entries = task.batch * task.kv_heads * task.context;
         keys = entries * task.head_dim * bits(task.kv) / 8;
@@ -588,7 +606,8 @@ Result<Operands> make_operands(const Task& task, std::int64_t rotate_past, Threa
         const auto seed = static_cast<std::uint64_t>(copy + 1) << 40U;
         for (std::size_t i = 0; i < matrices.size(); ++i) {
             const std::uint64_t own = seed + (static_cast<std::uint64_t>(i) << 52U);
-            auto matrix = WeightMatrix::random(matrices[i].n, matrices[i].k, task.weights, own, threads);
+            auto matrix =
+                WeightMatrix::random(matrices[i].n, matrices[i].k, StoredAs{task.weights, task.others}, own, threads);
             if (!matrix) return std::unexpected(matrix.error());
             operands.weights.push_back(std::move(*matrix));
         }

@@ -47,10 +47,13 @@ class WeightMatrix {
   public:
     static Result<WeightMatrix> random(std::int64_t n, std::int64_t k, WeightFormat type, std::uint64_t seed,
                                        Threads& threads);
+    static Result<WeightMatrix> random(std::int64_t n, std::int64_t k, const StoredAs& stored, std::uint64_t seed,
+                                       Threads& threads);
     /// The same weights in tiles (products.hpp).
     Result<WeightMatrix> in_tiles(Tiles tiles, Threads& threads) const;
     Weights view() const { return view_; }
     static std::int64_t bytes(std::int64_t n, std::int64_t k, WeightFormat type);
+    static std::int64_t bytes(std::int64_t n, std::int64_t k, const StoredAs& stored);
     /// As fp64, whatever the type.
     double at(std::int64_t row, std::int64_t column) const;
 
@@ -58,10 +61,11 @@ class WeightMatrix {
     Result<WeightMatrix> bytes_in_tiles(Tiles tiles, Threads& threads) const;
     Result<WeightMatrix> int4_in_tiles(Tiles tiles, Threads& threads) const;
 
-    std::int64_t n_ = 0;
+    std::int64_t n_ = 0;  // but for other rows
     std::int64_t k_ = 0;
     Memory memory_;
     Weights view_;
+    std::unique_ptr<WeightMatrix> others_;  // the last rows, where they are in another format
 };
 
 /// Rows of activations in the type that meets weights of some type, packed where kernels want that.

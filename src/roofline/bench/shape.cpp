@@ -71,7 +71,8 @@ Fit<ProductShape> read_product(const Operator* op, std::string_view stored, doub
         return unfit(fmt::format("has more than a matrix and a bias in {}", op->name));
     shape.n = whole(op->extent.cols);
     shape.k = whole(op->extent.inner);
-    shape.type = *type;
+    shape.type = type->format;
+    shape.others = type->others;
     shape.bias = beside > 0.0;
     shape.narrow = bits(op->type) < 16;
     return shape;

@@ -21,11 +21,13 @@ struct ProductShape {
     std::int64_t n = 0;
     std::int64_t k = 0;
     WeightFormat type = WeightFormat::bf16;
+    OtherRows others = {};
     bool bias = false;
     bool narrow = false;  // activations are multiplied as narrow as weights, where a kernel can
 
     /// Whether there is such a product.
     explicit operator bool() const { return n > 0; }
+    StoredAs stored() const { return {type, others}; }
 };
 
 /// Norms of queries and keys.

@@ -70,7 +70,7 @@ std::int64_t layer_bytes(const LayerShape& shape, DType kv, const StepWork& work
     if (channels.channels > 0)
         bytes += 4 * (work.batch * channels.kept() + channels.channels * (channels.taps + channels.key_dim));
     each_product(shape, work, [&](const ProductShape& product, std::int64_t count) {
-        if (product) bytes += count * WeightMatrix::bytes(product.n, product.k, product.type);
+        if (product) bytes += count * WeightMatrix::bytes(product.n, product.k, product.stored());
     });
     return bytes;
 }
@@ -117,7 +117,7 @@ StepBytes step_bytes(const StackShape& shape, const StepWork& work) {
         bytes.layers.push_back(layer_bytes(layer, shape.kv, work));
         most = std::max(most, numbers_under_way(shape, layer, work));
     }
-    bytes.outside = WeightMatrix::bytes(shape.head.n, shape.head.k, shape.head.type) +
+    bytes.outside = WeightMatrix::bytes(shape.head.n, shape.head.k, shape.head.stored()) +
                     (shape.vocabulary + shape.positions) * shape.hidden * 2;
     bytes.working = work.batch * work.tokens * 4 * most + work.batch * shape.vocabulary * 4;
     return bytes;
@@ -127,7 +127,8 @@ std::optional<std::string> unfit_products(const StackShape& shape, const StepWor
     std::optional<std::string> problem;
     const auto look = [&](const ProductShape& product, std::int64_t) {
         if (!product || problem) return;
-        const std::int64_t grain = grain_of(product.type);
+        // Both formats of a matrix that has two are of GGUF, and all kernels read either.
+        const std::int64_t grain = std::max(grain_of(product.type), grain_of(product.others.format));
         if (best_products().of(product.type) == nullptr)
             problem = unread_by("processor", product.type);
         else if (product.k % grain != 0)
@@ -143,7 +144,7 @@ Result<Linear> WeightMaker::linear(const ProductShape& shape) {
     made.n = shape.n;
     made.k = shape.k;
     if (!shape) return made;
-    auto weights = WeightMatrix::random(shape.n, shape.k, shape.type, seed_ += 1ULL << 36U, threads_);
+    auto weights = WeightMatrix::random(shape.n, shape.k, shape.stored(), seed_ += 1ULL << 36U, threads_);
     if (weights && best_products().in_tiles(shape.type)) weights = weights->in_tiles(best_products().tiles, threads_);
     if (!weights) return std::unexpected(weights.error());
     made.weights = std::move(*weights);

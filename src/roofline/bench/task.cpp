@@ -1,7 +1,10 @@
 #include "roofline/bench/task.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -56,9 +59,10 @@ Planned plan_absorption(const Operator& op, const Operator* latent, const Operat
                         Task task) {
     const auto format = weight_format(op, stored);
     if (!format) return refuse(format.error().text);
+    if (format->others.count > 0) return refuse("no kernel for products of each head apart in several types");
     if (latent == nullptr || expanded == nullptr) return refuse("no kernel for products of each head apart");
     task.kind = TaskKind::absorption;
-    task.weights = *format;
+    task.weights = format->format;
     task.k = whole(op.extent.inner);
     task.query_heads = whole(latent->extent.heads);
     task.head_dim = whole(expanded->extent.key_dim - (latent->extent.key_dim - op.extent.inner));
@@ -81,8 +85,10 @@ Planned plan_product(const Operator& op, const Record& record, double weight_byt
     task.n = whole(op.extent.cols);
     task.k = whole(op.extent.inner);
     task.m = whole(record.work.flops.value / record.count / (2.0 * op.extent.cols * op.extent.inner));
-    task.weights = *format;
-    task.activations = bits(*format) >= 16 && bits(op.type) < 16 ? *parse_dtype(name(*format)) : op.type;
+    task.weights = format->format;
+    task.others = format->others;
+    const bool wide = bits(task.weights) >= 16 && bits(op.type) < 16;
+    task.activations = wide ? *parse_dtype(name(task.weights)) : op.type;
     if (task.m < 1) return {std::nullopt, "nothing to do in this step", true};
     if (routed) {
         // As many as are touched on the mean, in whole ones: what they read counts, not what the mean would.
@@ -178,13 +184,23 @@ Planned plan_attention(const Operator& op, const predict::StageReport& stage, Ta
 std::string unread_by(std::string_view backend, WeightFormat format) {
     return fmt::format("no {} kernel reads {} weights; --dtype {} asks for the nearest that one does", backend,
                        name(format),
-                       bits(format) == 4   ? "int4"
-                       : bits(format) == 8 ? "int8"
+                       bits(format) <= 4   ? "int4"
+                       : bits(format) <= 8 ? "int8"
                                            : "bf16");
 }
 
+namespace {
+
+/// Kinds of files that are named after a mix of formats, and what they hold.
+constexpr auto mixes = std::to_array<std::pair<std::string_view, std::string_view>>({{"q4_k_m", "q4_k + q6_k"}});
+
+}  // namespace
+
 std::optional<WeightFormat> weight_format(const Format& format) {
     if (format.name == "awq" || format.name == "gptq") return WeightFormat::int4;
+    for (const auto& [mix, what] : mixes) {  // the type that most of it is in
+        if (format.name == mix) return weight_format_named(what.substr(0, what.find(' ')));
+    }
     if (format.name == "int4_g32") return WeightFormat::q4_0;  // 4 bits, and a scale of 16 for 32 of them
     if (format.name == "fp8_e4m3" || format.name == "fp8_e5m2") return WeightFormat::fp8;
     return weight_format_named(format.name);
@@ -192,31 +208,68 @@ std::optional<WeightFormat> weight_format(const Format& format) {
 
 namespace {
 
-/// Of the formats of GGUF the one that a matrix of so many bits a weight is in: its own, one that its file has, or,
-/// where its own is of GGUF, any.
-std::optional<WeightFormat> gguf_of_bits(double stored_bits, const Format* own, std::string_view stored) {
-    std::optional<WeightFormat> found;
-    const bool any = own != nullptr && model::is_gguf(*own);
-    for (const WeightFormatFacts& one : weight_formats) {
-        if (!is_of_gguf(one.format)) continue;
-        const Format& format = *find_format(one.name);
-        if (std::abs(bits_per_element(format) - stored_bits) > 0.01) continue;
-        if (own == &format) return one.format;
-        if (any || stored.find(one.name) != std::string_view::npos) found = one.format;
+/// The formats of GGUF that weights of these types may be in, those of fewer bits first.
+struct GgufTypes {
+    std::vector<WeightFormat> read;
+    bool all_are_read = true;
+};
+GgufTypes gguf_types(std::string_view types) {
+    for (const auto& [mix, what] : mixes) {
+        if (types == mix) types = what;
     }
+    GgufTypes found;
+    while (!types.empty()) {
+        const std::size_t end = std::min(types.find(" + "), types.size());
+        const std::string_view one = types.substr(0, end);
+        types.remove_prefix(std::min(end + 3, types.size()));
+        const Format* format = find_format(one);
+        if (format == nullptr || !model::is_gguf(*format)) continue;
+        if (const auto known = weight_format_named(one))
+            found.read.push_back(*known);
+        else
+            found.all_are_read = false;
+    }
+    std::ranges::stable_sort(found.read, {}, [](WeightFormat one) { return bits(one); });
     return found;
+}
+
+double bits_with_scales(WeightFormat format) {
+    return bits_per_element(*find_format(name(format)));
+}
+
+/// What a matrix of so many bits a weight is in, if that is of GGUF: one of the formats of its file, or of the kind of
+/// file that it is named after; where it is between two, its last rows are in the wider one, as many as its bytes say.
+/// (What takes turns from layer to layer, or is several matrices in one, is such.)
+std::optional<StoredAs> stored_as_gguf(double stored_bits, const Format* own, std::string_view types, double rows) {
+    constexpr double near = 0.01;
+    const bool of_gguf = own != nullptr && model::is_gguf(*own);
+    const auto [all, complete] = gguf_types(types);
+    for (const WeightFormat one : all) {
+        if (std::abs(bits_with_scales(one) - stored_bits) < near) return StoredAs{one};
+    }
+    if (all.size() == 2 && complete) {
+        const double narrow = bits_with_scales(all[0]);
+        const double share = (stored_bits - narrow) / (bits_with_scales(all[1]) - narrow);
+        if (share > 0.0 && share < 1.0) return StoredAs{all[0], {all[1], whole(share * rows)}};
+    }
+    // A table beside weights of a type without a file: llama.cpp keeps it in more bits.
+    for (const WeightFormatFacts& one : weight_formats) {
+        if (of_gguf && is_of_gguf(one.format) && std::abs(bits_with_scales(one.format) - stored_bits) < near)
+            return StoredAs{one.format};
+    }
+    return std::nullopt;
 }
 
 }  // namespace
 
 // The bytes tell where they are other than the format of the model's products says: a head that shares the embedding
 // table is as wide as the table, and a file may hold less.
-Result<WeightFormat> weight_format(const Operator& op, std::string_view stored_types) {
+Result<StoredAs> weight_format(const Operator& op, std::string_view types) {
     const std::string label =
         op.extent.weights.substr(0, op.extent.weights.find('/'));  // "int4/bf16": multiplied in bf16
     const Format* stored = find_format(label);
     const double stored_bits = 8.0 * bytes_of_one(op) / (op.extent.inner * op.extent.cols);
-    if (const auto found = gguf_of_bits(stored_bits, stored, stored_types)) return *found;
+    if (const auto found = stored_as_gguf(stored_bits, stored, types, op.extent.cols)) return *found;
     const auto format = stored != nullptr ? weight_format(*stored) : std::nullopt;
     if (!format) {
         const int wide = stored != nullptr ? bits(stored->value) : 0;
@@ -227,8 +280,8 @@ Result<WeightFormat> weight_format(const Operator& op, std::string_view stored_t
                                 : wide == 4 ? "; --dtype int4 asks for the nearest that one does"
                                             : ""));
     }
-    if (stored_bits > 31.9) return WeightFormat::fp32;
-    if (stored_bits > 15.9) return bits(*format) < 16 ? WeightFormat::bf16 : *format;
+    if (stored_bits > 31.9) return StoredAs{WeightFormat::fp32};
+    if (stored_bits > 15.9) return StoredAs{bits(*format) < 16 ? WeightFormat::bf16 : *format};
     if (stored_bits < 0.95 * bits(*format)) {
         return fail(fmt::format("no kernel reads weights of {:.3g} bits; --dtype {} asks for the nearest that one does",
                                 stored_bits, stored_bits < 6.0 ? "int4" : "int8"));
@@ -239,7 +292,7 @@ Result<WeightFormat> weight_format(const Operator& op, std::string_view stored_t
             fmt::format("no kernel reads int4 of {:.3g} bits, scales included; --dtype int4 asks for groups of "
                         "128",
                         stored_bits));
-    return *format;
+    return StoredAs{*format};
 }
 
 std::optional<DType> cache_type(const Format& format) {
@@ -260,7 +313,7 @@ bool takes_off_the_mean(const Operator& norm) {
 bool same_work(const Task& a, const Task& b) {
     const bool touches_cache = a.kind == TaskKind::attention || a.kind == TaskKind::kv_write;
     return a.kind == b.kind && a.prefill == b.prefill && a.m == b.m && a.n == b.n && a.k == b.k &&
-           a.experts == b.experts && a.settled == b.settled && a.weights == b.weights &&
+           a.experts == b.experts && a.settled == b.settled && a.weights == b.weights && a.others == b.others &&
            a.activations == b.activations && a.batch == b.batch && a.tokens == b.tokens && a.context == b.context &&
            a.window == b.window && a.query_heads == b.query_heads && a.kv_heads == b.kv_heads &&
            a.head_dim == b.head_dim && a.value_dim == b.value_dim && a.latent == b.latent && a.sinks == b.sinks &&
@@ -271,7 +324,9 @@ bool same_work(const Task& a, const Task& b) {
 std::string describe(const Task& task) {
     switch (task.kind) {
         case TaskKind::product: {
-            const std::string sizes = fmt::format("{} x {} x {} {}", task.m, task.n, task.k, name(task.weights));
+            const std::string others = task.others.count > 0 ? fmt::format(" + {}", name(task.others.format)) : "";
+            const std::string sizes =
+                fmt::format("{} x {} x {} {}{}", task.m, task.n, task.k, name(task.weights), others);
             return task.experts > 1 ? fmt::format("{}, {} experts", sizes, task.experts) : sizes;
         }
         case TaskKind::absorption:

@@ -54,6 +54,7 @@ struct Task {
     std::int64_t experts = 1;  // more: each has weights of its own and a share of the rows
     bool settled = false;      // who they are is known before the kernel that goes before has ended
     WeightFormat weights = WeightFormat::bf16;
+    OtherRows others = {};
     DType activations = DType::bf16;  // what the weights are multiplied with
 
     // Attention, rotary, kv_write; and rows x width for the rest.
@@ -133,7 +134,7 @@ std::string unread_by(std::string_view backend, WeightFormat format);
 std::optional<WeightFormat> weight_format(const Format& format);
 /// The format of a product's weights, or why no kernel reads them. `stored` are the types of the model's file, "q4_k +
 /// q6_k + f32", where it has any of its own.
-Result<WeightFormat> weight_format(const model::Operator& op, std::string_view stored);
+Result<StoredAs> weight_format(const model::Operator& op, std::string_view stored);
 
 /// One for every record of the stage, in order: a task, or why there is none.
 struct Planned {

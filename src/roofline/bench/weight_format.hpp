@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -71,5 +73,19 @@ constexpr std::optional<WeightFormat> weight_format_named(std::string_view name)
     }
     return std::nullopt;
 }
+
+/// The last rows of a matrix that are in another format than those before them: a GGUF may have values in more bits
+/// than queries and keys.
+struct OtherRows {
+    WeightFormat format = WeightFormat::bf16;
+    std::int64_t count = 0;
+
+    bool operator==(const OtherRows&) const = default;
+};
+/// What a matrix is in.
+struct StoredAs {
+    WeightFormat format = WeightFormat::bf16;
+    OtherRows others = {};
+};
 
 }  // namespace roofline::bench

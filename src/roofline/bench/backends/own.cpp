@@ -284,7 +284,7 @@ class Own final : public Backend {
     std::optional<std::string> refuses(const Task& task) const override {
         if (task.kind == TaskKind::product || task.kind == TaskKind::absorption) {
             if (best_products().of(task.weights) == nullptr) return unread_by("processor", task.weights);
-            const std::int64_t grain = grain_of(task.weights);
+            const std::int64_t grain = std::max(grain_of(task.weights), grain_of(task.others.format));
             for (const std::int64_t k : {task.k, task.kind == TaskKind::absorption ? task.head_dim : 0}) {
                 if (k % grain != 0) return fmt::format("k = {} is no multiple of {}", k, grain);
             }

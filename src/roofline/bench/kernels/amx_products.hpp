@@ -53,7 +53,7 @@ __attribute__((target("avx512f"))) inline void save(const ProductCall& call, con
 #pragma GCC unroll 16
         for (int i = 0; i < tile_side; ++i) {
             if (column + i >= call.m) continue;
-            float* const to = call.y + (column + i) * call.n + row;
+            float* const to = call.y + (column + i) * call.pitch() + row;
             if constexpr (scaled) results[i] *= scales * call.x_scales[column + i];
             if (added) results[i] += _mm512_maskz_loadu_ps(ours, to);
             _mm512_mask_storeu_ps(to, ours, results[i]);

@@ -45,7 +45,7 @@ void all_rows(const ProductCall& call, std::int64_t first, std::int64_t last, co
                 const float scale = call.weights.fp8_scale(row, at, call.k);
                 for (int column = 0; column < columns; ++column) totals[column] += scale * sums[column];
             }
-            for (const float total : totals) call.y[x_row++ * call.n + row] = total;
+            for (const float total : totals) call.y[x_row++ * call.pitch() + row] = total;
         };
         while (x_row + 4 <= call.m) meet.template operator()<4>();
         while (x_row < call.m) meet.template operator()<1>();

@@ -103,7 +103,7 @@ void portable_groups(const ProductCall& call, std::int64_t first, std::int64_t l
                 }
             }
             for (std::int64_t column = 0; column < columns; ++column)
-                call.y[(x_row + column) * call.n + row] = totals[column];
+                call.y[(x_row + column) * call.pitch() + row] = totals[column];
         }
     }
 }

@@ -252,7 +252,7 @@ void product(const ProductCall& call, std::int64_t first, std::int64_t last) {
                 dots_of_halves<Of>(rows, sums);
             else
                 dots<Of>(rows, sums);
-            for (const float sum : sums) call.y[x_row++ * call.n + row] = sum;
+            for (const float sum : sums) call.y[x_row++ * call.pitch() + row] = sum;
         };
         while (x_row + 4 <= call.m) meet.template operator()<4>();
         while (x_row < call.m) meet.template operator()<1>();

@@ -42,7 +42,7 @@ void block_fp32(const ProductCall& call, std::int64_t n, std::int64_t last, std:
         }
     }
     for (std::int64_t i = 0; i < std::min<std::int64_t>(4, last - n); ++i) {
-        for (int j = 0; j < 4; ++j) call.y[(column + j) * call.n + n + i] = vaddvq_f32(sums[i][j]);
+        for (int j = 0; j < 4; ++j) call.y[(column + j) * call.pitch() + n + i] = vaddvq_f32(sums[i][j]);
     }
 }
 
@@ -64,7 +64,7 @@ void vector_fp32(const ProductCall& call, std::int64_t column, std::int64_t firs
             }
         }
         for (int i = 0; i < runs; ++i)
-            call.y[column * call.n + rows[i]] = vaddvq_f32(vaddq_f32(sums[i][0], sums[i][1]));
+            call.y[column * call.pitch() + rows[i]] = vaddvq_f32(vaddq_f32(sums[i][0], sums[i][1]));
     });
 }
 

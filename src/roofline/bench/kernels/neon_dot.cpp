@@ -107,7 +107,7 @@ void save(const ProductCall& call, std::int64_t tile, std::int64_t last, std::in
     vst1q_f32(rows, sums);
     const std::int64_t row = tile * tile_rows;
     for (std::int64_t i = 0; i < std::min(tile_rows, last - row); ++i)
-        call.y[column * call.n + row + i] = rows[i] * Type::scale(call, row + i, column);
+        call.y[column * call.pitch() + row + i] = rows[i] * Type::scale(call, row + i, column);
 }
 
 /// A line of a tile, 16 bytes of each row, with one row of x.

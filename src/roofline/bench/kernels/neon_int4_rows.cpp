@@ -90,7 +90,7 @@ void save(const ProductCall& call, const float32x4_t (&totals)[2][column_pairs],
             for (int value = 0; value < 4; ++value) {
                 const std::int64_t row = first_row + 2 * pair + value / 2;
                 const std::int64_t column = panel + 2 * j + value % 2;
-                if (row < last && column < call.m) call.y[column * call.n + row] = values[value];
+                if (row < last && column < call.m) call.y[column * call.pitch() + row] = values[value];
             }
         }
     }

@@ -151,7 +151,7 @@ void few_rows(const ProductCall& call, std::int64_t first, std::int64_t last) {
                         const std::int64_t row = at[i] * tile_rows + 2 * pair + value / 2;
                         const std::int64_t column = 2 * j + value % 2;
                         if (row < last && column < call.m)
-                            call.y[column * call.n + row] = values[value] * Dots::scale(call, row, column);
+                            call.y[column * call.pitch() + row] = values[value] * Dots::scale(call, row, column);
                     }
                 }
             }
@@ -247,7 +247,7 @@ void save(const ProductCall& call, const std::int64_t (&tiles)[2], std::int64_t 
         const std::int64_t row = tiles[i] * tile_rows;
         const std::int64_t count = std::min(tile_rows, last - row);
         for (std::int64_t column = 0; column < std::min(panel_rows, call.m - panel); ++column) {
-            float* y = call.y + (panel + column) * call.n + row;
+            float* y = call.y + (panel + column) * call.pitch() + row;
             for (std::int64_t j = 0; j < count; ++j)
                 y[j] = given[column][i * tile_rows + j] * Dots::scale(call, row + j, panel + column);
         }

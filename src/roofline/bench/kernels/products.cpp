@@ -27,9 +27,26 @@ std::int64_t grain_of(const ProductCall& call, const ProductKernels& kernels) {
     return kernels.abreast * (call.weights.in_tiles() ? tile_rows : 1);
 }
 
+/// A matrix of two formats, in parts whose results lie side by side.
+void add_parts(const ProductCall& call, std::vector<ProductCall>& parts) {
+    const Weights* others = call.weights.others;
+    ProductCall first = call;
+    first.n -= call.weights.other_rows;
+    first.y_pitch = call.pitch();
+    first.weights.others = nullptr;
+    if (first.n > 0) parts.push_back(first);
+    if (others == nullptr) return;
+    ProductCall second = first;
+    second.n = call.weights.other_rows;
+    second.weights = *others;
+    second.y = call.y + first.n;
+    parts.push_back(second);
+}
+
 }  // namespace
 
 void multiply(const ProductCall& call, const ProductKernels& kernels, Threads& threads) {
+    if (call.weights.others != nullptr) return multiply(std::span(&call, 1), kernels, threads);
     const ProductKernels::Function function = kernels.of(call.weights.type);
     const std::int64_t least = read_meanwhile / (threads.count() * row_bytes(call) * call.m);
     threads.ranges(
@@ -38,6 +55,11 @@ void multiply(const ProductCall& call, const ProductKernels& kernels, Threads& t
 }
 
 void multiply(std::span<const ProductCall> calls, const ProductKernels& kernels, Threads& threads) {
+    std::vector<ProductCall> parts;
+    if (std::ranges::any_of(calls, [](const ProductCall& call) { return call.weights.others != nullptr; })) {
+        for (const ProductCall& call : calls) add_parts(call, parts);
+        calls = parts;
+    }
     if (calls.size() == 1) return multiply(calls.front(), kernels, threads);
     std::vector<std::int64_t> begins = {0};  // of each product, in grains of rows
     std::int64_t bytes = 0;                  // for every row of x that they meet

@@ -91,6 +91,9 @@ struct Weights {
     const std::uint16_t* half_scales = nullptr;  // q4_0, q8_0: n x k / 32
     const std::uint8_t* headers = nullptr;       // q4_k: n x k / 256 of 16 bytes; q6_k: of 18
     Tiles tiles = Tiles::none;
+    // The last rows, where they are in another format; both are in small groups.
+    const Weights* others = nullptr;
+    std::int64_t other_rows = 0;
 
     bool in_tiles() const { return tiles != Tiles::none; }
     float group_scale(std::int64_t group) const { return from_bf16(group_scales[group]); }
@@ -152,7 +155,10 @@ struct ProductCall {
     // int4, where panels ask for it: scales, and sums times them, by groups: [k / 128][m in whole panels]
     const float* turned_scales = nullptr;
     const float* turned_sums = nullptr;
-    float* y = nullptr;  // rows of n
+    float* y = nullptr;        // rows of n
+    std::int64_t y_pitch = 0;  // numbers from row to row of y, where that is not n
+
+    std::int64_t pitch() const { return y_pitch > 0 ? y_pitch : n; }
 };
 
 /// Rows of x laid together for kernels that multiply several at once.
