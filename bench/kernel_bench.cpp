@@ -180,6 +180,11 @@ BENCHMARK_CAPTURE(product, int8, WeightFormat::int8)->Apply(few_rows);
 BENCHMARK_CAPTURE(product, int4, WeightFormat::int4)->Apply(few_rows);
 BENCHMARK_CAPTURE(product, mxfp4, WeightFormat::mxfp4)->Apply(few_rows);
 BENCHMARK_CAPTURE(product, nvfp4, WeightFormat::nvfp4)->Apply(few_rows);
+BENCHMARK_CAPTURE(product, q4_0, WeightFormat::q4_0)->Apply(few_rows);
+BENCHMARK_CAPTURE(product, q8_0, WeightFormat::q8_0)->Apply(few_rows);
+BENCHMARK_CAPTURE(product, q4_k, WeightFormat::q4_k)->Apply(few_rows);
+BENCHMARK_CAPTURE(product, q5_k, WeightFormat::q5_k)->Apply(few_rows);
+BENCHMARK_CAPTURE(product, q6_k, WeightFormat::q6_k)->Apply(few_rows);
 BENCHMARK_CAPTURE(product, fp8, WeightFormat::fp8)->Apply(few_rows);
 BENCHMARK_CAPTURE(product, fp8_block, WeightFormat::fp8_block)->Apply(few_rows);
 BENCHMARK(attention)

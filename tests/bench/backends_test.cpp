@@ -22,7 +22,7 @@ TEST(Backends, EveryOneThatIsHereIsRightInAllItSaysItCanDo) {
     for (const WeightFormat type :
          {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4, WeightFormat::mxfp4,
           WeightFormat::nvfp4, WeightFormat::fp8, WeightFormat::fp8_block, WeightFormat::q4_0, WeightFormat::q8_0,
-          WeightFormat::q4_k, WeightFormat::q6_k}) {
+          WeightFormat::q4_k, WeightFormat::q5_k, WeightFormat::q6_k}) {
         tasks.push_back(product(1, 40, 256, type));
         tasks.push_back(product(9, 40, 256, type));
         tasks.push_back(product(7, 40, 256, type));

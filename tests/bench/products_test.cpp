@@ -50,7 +50,7 @@ TEST(Products, EveryInstructionSetAgreesWithFp64InEveryTypeAndSize) {
         for (const WeightFormat type :
              {WeightFormat::fp32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4, WeightFormat::mxfp4,
               WeightFormat::nvfp4, WeightFormat::fp8, WeightFormat::fp8_block, WeightFormat::q4_0, WeightFormat::q8_0,
-              WeightFormat::q4_k, WeightFormat::q6_k}) {
+              WeightFormat::q4_k, WeightFormat::q5_k, WeightFormat::q6_k}) {
             // One row, a pair, a part of a panel, whole panels and a rest; rows of W that fill no tile (a few, not a
             // lone one: an output may be near zero by itself, and errors are told in parts of the typical one); a
             // depth beyond what is worked on at once; int4 in whole eights of groups, in eights and a rest, and in an
@@ -189,6 +189,8 @@ TEST(Products, TheLargestWeightsMeetTheLargestNumbers) {
                                                     {WeightFormat::q8_0, -127, 0, -127.0},
                                                     {WeightFormat::q4_k, 0xFF, 0, 15.0 * 63.0 - 2.0 * 63.0},
                                                     {WeightFormat::q4_k, 0x00, 0, -2.0 * 63.0},
+                                                    {WeightFormat::q5_k, 0xFF, 0, 31.0 * 63.0 - 2.0 * 63.0},
+                                                    {WeightFormat::q5_k, 0x00, 0, -2.0 * 63.0},
                                                     {WeightFormat::q6_k, 0xFF, 0, -31.0 * 128.0},
                                                     {WeightFormat::q6_k, 0x00, 0, 32.0 * 128.0}}) {
         const std::vector<std::uint8_t> values(n * k, static_cast<std::uint8_t>(byte));
@@ -202,7 +204,7 @@ TEST(Products, TheLargestWeightsMeetTheLargestNumbers) {
         weights.group_powers = type == WeightFormat::mxfp4 ? powers.data() : nullptr;
         weights.small_scales = type == WeightFormat::nvfp4 ? small_scales.data() : nullptr;
         weights.half_scales = halves.data();
-        weights.headers = type == WeightFormat::q4_k ? q4_k_headers.data() : q6_k_headers.data();
+        weights.headers = type == WeightFormat::q6_k ? q6_k_headers.data() : q4_k_headers.data();
         for (const ProductKernels* kernels : all_products()) {
             if (kernels->in_tiles(type)) continue;
             for (const std::int64_t m : {1, 5}) {
@@ -292,6 +294,16 @@ TEST(Products, WeightsOfGgufAreWhatTheirBitsSay) {
     expect(68, -50.0F);
     expect(5 * 32 + 15, 2.0F * 48 * 0.5F);
     expect(5 * 32 + 31, 7.0F * 48 * 0.5F);
+    // q5_k: of byte 35 (2 x 16 + 3) the fifth bit of the low half is bit 35, of the high half bit 64 + 35; of byte 95
+    // (5 x 16 + 15), 31 in the second 64, they are bits 128 + 31 and 192 + 31. Set are 35 and 223: byte 4, bit 3, and
+    // byte 27, bit 7.
+    weights.type = WeightFormat::q5_k;
+    values[128 + 4] = 0x08;
+    values[128 + 27] = 0x80;
+    expect(67, 21.0F * 38 * 0.5F - 25 * 2.0F);
+    expect(83, 11.0F * 38 * 0.5F - 25 * 2.0F);
+    expect(5 * 32 + 15, 2.0F * 48 * 0.5F);
+    expect(5 * 32 + 31, 23.0F * 48 * 0.5F);
     // q6_k: byte 2 x 16 + 3 = 35 (weights 67 and 83) has its upper bits in byte 128 + 35: 0b01 for its low half, 0b10
     // for its high half; byte 99 (6 x 16 + 3, weights 195 and 211) 0b11 and 0b00. Together 0b00'11'10'01.
     weights.type = WeightFormat::q6_k;

@@ -128,19 +128,21 @@ std::int64_t WeightMatrix::bytes(std::int64_t n, std::int64_t k, WeightFormat ty
     if (type == WeightFormat::mxfp4) return values + aligned(n * (k / small_group));
     if (type == WeightFormat::nvfp4) return values + aligned(n * (k / nvfp4_group));
     if (type == WeightFormat::q4_0 || type == WeightFormat::q8_0) return values + aligned(n * (k / small_group) * 2);
-    if (type == WeightFormat::q4_k) return values + aligned(n * (k / k_block) * q4_k_header);
+    if (type == WeightFormat::q4_k || type == WeightFormat::q5_k)
+        return values + aligned(n * (k / k_block) * q4_k_header);
     if (type == WeightFormat::q6_k) return values + aligned(n * (k / k_block) * q6_k_header);
     return values;
 }
 
 namespace {
 
-/// Random scales, in units in which the largest weights are about `magnitude`; what q4_k takes off is its mean.
+/// Random scales, in units in which the largest weights are about `magnitude`; what is taken off is about their mean.
 void fill_headers(std::uint8_t* to, std::int64_t count, WeightFormat type, float magnitude, std::uint64_t seed) {
-    const bool of_six_bits = type == WeightFormat::q4_k;
+    const bool of_six_bits = type != WeightFormat::q6_k;
     const std::int64_t bytes = of_six_bits ? q4_k_header : q6_k_header;
     const std::int64_t small = of_six_bits ? 4 : 2;  // where scales of groups begin
-    const std::uint16_t unit = to_half(magnitude / (of_six_bits ? 8.0F * 32.0F : 32.0F * 64.0F));
+    const float largest = type == WeightFormat::q4_k ? 8.0F : type == WeightFormat::q5_k ? 16.0F : 32.0F;
+    const std::uint16_t unit = to_half(magnitude / (largest * (of_six_bits ? 32.0F : 64.0F)));
     const std::uint16_t unit_off = to_half(magnitude / 32.0F);
     for (std::int64_t block = 0; block < count; ++block, to += bytes) {
         std::memcpy(to, &unit, 2);
@@ -222,7 +224,7 @@ Result<WeightMatrix> WeightMatrix::random(std::int64_t n, std::int64_t k, Weight
             scales[i] = to_half(magnitude * (1.0F + 0.5F * turn) / largest);
         }
         matrix.view_.half_scales = scales;
-    } else if (type == WeightFormat::q4_k || type == WeightFormat::q6_k) {
+    } else if (grain_of(type) == k_block) {
         auto* headers = reinterpret_cast<std::uint8_t*>(values + payload);
         fill_headers(headers, n * (k / k_block), type, magnitude, seed + 19);
         matrix.view_.headers = headers;
@@ -377,12 +379,22 @@ double of_gguf(const Weights& weights, std::int64_t row, std::int64_t column, st
             if (weights.type == WeightFormat::q4_0) return (half_of(values, row * k + column) - 8) * scale;
             return static_cast<std::int8_t>(values[row * k + column]) * scale;
         }
-        case WeightFormat::q4_k: {
+        case WeightFormat::q4_k:
+        case WeightFormat::q5_k: {
+            int q = 0;
+            if (weights.type == WeightFormat::q4_k) {
+                q = half_of(values, row * k + column);
+            } else {
+                const std::uint8_t* whole = values + block * 160;
+                const std::int64_t byte = inside / 32 * 16 + inside % 16;  // of its low half
+                const std::int64_t bit = byte / 64 * 128 + (inside % 32 < 16 ? 0 : 64) + byte % 64;
+                q = half_of(whole, inside) + 16 * (whole[128 + bit / 8] >> bit % 8 & 1);
+            }
             const std::uint8_t* header = weights.headers + block * 16;
             const int upper = header[12 + group / 2] >> (group % 2 * 4) & 15;
             const int scale = (header[4 + group] & 15) + 16 * (upper & 3);
             const int off = (header[4 + group] >> 4) + 16 * (upper >> 2);
-            return of_half(header) * scale * half_of(values, row * k + column) - of_half(header + 2) * off;
+            return of_half(header) * scale * q - of_half(header + 2) * off;
         }
         default: {
             const std::uint8_t* low = values + block * 192;
@@ -419,6 +431,7 @@ double WeightMatrix::at(std::int64_t row, std::int64_t column) const {
         case WeightFormat::q4_0:
         case WeightFormat::q8_0:
         case WeightFormat::q4_k:
+        case WeightFormat::q5_k:
         case WeightFormat::q6_k:
             return of_gguf(view_, row, column, k_);
         case WeightFormat::mxfp4:

@@ -20,6 +20,7 @@ constexpr std::uint32_t type_f16 = 1;
 constexpr std::uint32_t type_q4_0 = 2;
 constexpr std::uint32_t type_q8_0 = 8;
 constexpr std::uint32_t type_q4_k = 12;
+constexpr std::uint32_t type_q5_k = 13;
 constexpr std::uint32_t type_q6_k = 14;
 
 /// What a file is called by: the type of its matrices and of its tables, and GGUF's own "file type", which tools print.
@@ -36,6 +37,7 @@ constexpr auto file_kinds = std::to_array<FileKind>({
     {"q4_0", type_q4_0, type_q4_0, 2, type_q4_0},
     {"q6_k", type_q6_k, type_q6_k, 18, type_q6_k},
     {"q4_k_m", type_q4_k, type_q6_k, 15, type_q6_k},
+    {"q5_k_m", type_q5_k, type_q6_k, 17, type_q6_k},
 });
 constexpr std::uint64_t alignment = 32;
 constexpr std::uint64_t piece_bytes = 4ULL << 20U;
@@ -183,6 +185,8 @@ std::vector<Unit> units_of(std::uint32_t type) {
             return {{0, 1.0F / 127.0F}};
         case type_q4_k:  // scales of six bits; what is taken off is their mean
             return {{0, 1.0F / (8.0F * 32.0F)}, {2, 1.0F / 32.0F}};
+        case type_q5_k:
+            return {{0, 1.0F / (16.0F * 32.0F)}, {2, 1.0F / 32.0F}};
         default:  // q6_k: behind 128 bytes of low halves, 64 of upper bits, 16 scales
             return {{208, 1.0F / (32.0F * 64.0F)}};
     }
@@ -191,7 +195,7 @@ std::vector<Unit> units_of(std::uint32_t type) {
 /// Whole blocks of a type, weights of about the size that keeps activations in bounds.
 std::vector<std::byte> random_piece(std::uint32_t type, std::uint64_t inner, std::uint64_t seed) {
     const float magnitude = std::sqrt(3.0F / static_cast<float>(inner));
-    constexpr std::uint64_t all_blocks = 85680;  // whole ones of 2, 4, 18, 34, 144 and 210 bytes at once
+    constexpr std::uint64_t all_blocks = 942480;  // whole ones of 2, 4, 18, 34, 144, 176 and 210 bytes at once
     std::vector<std::byte> piece(piece_bytes / all_blocks * all_blocks);
     if (type == type_f32) {
         const float one = 1.0F;
@@ -224,7 +228,8 @@ std::vector<std::byte> random_piece(std::uint32_t type, std::uint64_t inner, std
 Result<SynthPlan> plan_synth(const LlamaShape& shape, const SynthOptions& options) {
     const auto kind = std::ranges::find(file_kinds, options.dtype, &FileKind::name);
     if (kind == file_kinds.end()) {
-        return fail(fmt::format("--dtype: found \"{}\", expected f16, q8_0, q4_0, q6_k or q4_k_m", options.dtype));
+        return fail(
+            fmt::format("--dtype: found \"{}\", expected f16, q8_0, q4_0, q6_k, q4_k_m or q5_k_m", options.dtype));
     }
     if (shape.vocabulary < 259)
         return fail(fmt::format("a vocabulary of {} has no room for all bytes", shape.vocabulary));

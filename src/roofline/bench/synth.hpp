@@ -15,7 +15,7 @@ namespace roofline::bench {
 
 struct SynthOptions {
     std::string name;           // general.name
-    std::string dtype = "f16";  // f16, q8_0, q4_0, q6_k or q4_k_m
+    std::string dtype = "f16";  // f16, q8_0, q4_0, q6_k, q4_k_m or q5_k_m
     std::int64_t context = 4096;
     bool tied = false;  // no output.weight: the head is the embedding table
 };

@@ -191,8 +191,9 @@ std::string unread_by(std::string_view backend, WeightFormat format) {
 
 namespace {
 
-/// Kinds of files that are named after a mix of formats, and what they hold.
-constexpr auto mixes = std::to_array<std::pair<std::string_view, std::string_view>>({{"q4_k_m", "q4_k + q6_k"}});
+/// Kinds of files that are mixes of formats, and what they hold.
+constexpr auto mixes = std::to_array<std::pair<std::string_view, std::string_view>>(
+    {{"q4_k", "q4_k + q6_k"}, {"q4_k_m", "q4_k + q6_k"}, {"q5_k", "q5_k + q6_k"}, {"q5_k_m", "q5_k + q6_k"}});
 
 }  // namespace
 
@@ -271,11 +272,13 @@ Result<StoredAs> weight_format(const Operator& op, std::string_view types) {
     const double stored_bits = 8.0 * bytes_of_one(op) / (op.extent.inner * op.extent.cols);
     if (const auto found = stored_as_gguf(stored_bits, stored, types, op.extent.cols)) return *found;
     const auto format = stored != nullptr ? weight_format(*stored) : std::nullopt;
+    if (format && is_of_gguf(*format) && model::is_gguf(*stored))
+        return fail(fmt::format("no kernel reads {} of {:.3g} bits", label, stored_bits));
     if (!format) {
         const int wide = stored != nullptr ? bits(stored->value) : 0;
         return fail(fmt::format("no kernel reads {} weights{}", label,
                                 stored != nullptr && model::is_gguf(*stored)
-                                    ? "; of GGUF those in q4_0, q8_0, q4_k and q6_k are read"
+                                    ? "; of GGUF those in q4_0, q8_0, q4_k, q5_k and q6_k are read"
                                 : wide == 8 ? "; --dtype fp8 or int8 asks for the nearest that one does"
                                 : wide == 4 ? "; --dtype int4 asks for the nearest that one does"
                                             : ""));

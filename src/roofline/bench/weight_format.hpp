@@ -12,9 +12,9 @@ namespace roofline::bench {
 
 /// int8, fp8: a scale a row; fp8_block: one for 128 x 128; int4: one of 16 bits and a zero point of 4 for 128 of a row;
 /// mxfp4 and nvfp4: one of 8 bits, a power of two or e4m3, for 32 or 16 (nvfp4: and one for all). Of GGUF: q4_0 and
-/// q8_0: one of 16 bits for 32; q4_k: one of 6 bits for 32, and what is taken off, likewise; q6_k: one of 8 bits
+/// q8_0: one of 16 bits for 32; q4_k, q5_k: one of 6 bits for 32, and what is taken off, likewise; q6_k: one of 8 bits
 /// for 16.
-enum class WeightFormat { fp32, bf16, fp16, int8, fp8, fp8_block, int4, mxfp4, nvfp4, q4_0, q8_0, q4_k, q6_k };
+enum class WeightFormat { fp32, bf16, fp16, int8, fp8, fp8_block, int4, mxfp4, nvfp4, q4_0, q8_0, q4_k, q5_k, q6_k };
 
 /// Names and bits of a value, without scales.
 struct WeightFormatFacts {
@@ -35,6 +35,7 @@ inline constexpr auto weight_formats = std::to_array<WeightFormatFacts>({
     {WeightFormat::q4_0, "q4_0", 4},
     {WeightFormat::q8_0, "q8_0", 8},
     {WeightFormat::q4_k, "q4_k", 4},
+    {WeightFormat::q5_k, "q5_k", 5},
     {WeightFormat::q6_k, "q6_k", 6},
 });
 
@@ -56,6 +57,7 @@ constexpr bool in_small_groups(WeightFormat format) {
         case WeightFormat::q4_0:
         case WeightFormat::q8_0:
         case WeightFormat::q4_k:
+        case WeightFormat::q5_k:
         case WeightFormat::q6_k:
             return true;
         default:
@@ -64,8 +66,7 @@ constexpr bool in_small_groups(WeightFormat format) {
 }
 /// As llama.cpp's files have them, which no CUDA kernel reads.
 constexpr bool is_of_gguf(WeightFormat format) {
-    return format == WeightFormat::q4_0 || format == WeightFormat::q8_0 || format == WeightFormat::q4_k ||
-           format == WeightFormat::q6_k;
+    return in_small_groups(format) && format != WeightFormat::mxfp4 && format != WeightFormat::nvfp4;
 }
 constexpr std::optional<WeightFormat> weight_format_named(std::string_view name) {
     for (const WeightFormatFacts& one : weight_formats) {

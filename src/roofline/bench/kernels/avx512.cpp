@@ -59,7 +59,7 @@ inline std::int32_t too_much(const ProductCall&, std::int64_t) {
     return 0;
 }
 
-/// Pairs of products are added up in 16 bits, and of two registers with weights up to 24 too: 4 x 24 x 127.
+/// Pairs of products are added up in 16 bits, and of two registers with weights up to 31 too: 4 x 31 x 127.
 inline __attribute__((always_inline)) __m512i add_pairs(__m512i sums, __m512i pairs) {
     return _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
 }

@@ -54,8 +54,19 @@ Group take_apart(const Weights& weights, std::int64_t row, std::int64_t group, s
             std::memcpy(found.numbers, values + place * small_group, small_group);
             found.scale = found.second_scale = from_half(weights.half_scales[place]);
             break;
-        case WeightFormat::q4_k: {
-            each_half([](int, int bits) { return bits; });
+        case WeightFormat::q4_k:
+        case WeightFormat::q5_k: {
+            if (weights.type == WeightFormat::q4_k) {
+                each_half([](int, int bits) { return bits; });
+            } else {
+                const std::uint8_t* whole = values + block * q5_k_block;
+                const std::uint8_t* fifths = whole + q5_k_low + inside / 4 * 16 + inside % 4 * 2;
+                halves = whole + inside * 16;
+                each_half([&](int i, int bits) {
+                    const int byte = fifths[i / 16 * 8 + i % 16 / 8];
+                    return bits | (byte >> i % 8 & 1) << 4;
+                });
+            }
             const SixBits six{weights.headers + block * q4_k_header};
             found.scale = found.second_scale = half_at(six.header) * static_cast<float>(six.scale(inside));
             found.off = half_at(six.header + 2) * static_cast<float>(six.off(inside));

@@ -1,4 +1,4 @@
-// Products with weights in small groups (products.hpp): mxfp4 and nvfp4, and of GGUF q4_0, q8_0, q4_k and q6_k. A
+// Products with weights in small groups (products.hpp): mxfp4 and nvfp4, and of GGUF q4_0, q8_0, q4_k, q5_k and q6_k. A
 // weight is a small whole number, looked up, read or put together of a few bits, times the scale of its group, less
 // what is taken off in all of it. One function for each instruction set; those of AVX-512 are in avx512_groups.inc.
 #pragma once
@@ -13,8 +13,10 @@ namespace roofline::bench {
 inline constexpr std::int8_t twice_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 inline constexpr std::int64_t groups_of_block = k_block / small_group;
-inline constexpr std::int64_t q4_k_header = 16;        // bytes
+inline constexpr std::int64_t q4_k_header = 16;        // bytes; of q5_k too
 inline constexpr std::int64_t q6_k_header = 18;        // bytes
+inline constexpr std::int64_t q5_k_low = k_block / 2;  // bytes of low halves, in front of fifth bits
+inline constexpr std::int64_t q5_k_block = q5_k_low + k_block / 8;
 inline constexpr std::int64_t q6_k_low = k_block / 2;  // bytes of low halves, in front of those of upper bits
 inline constexpr std::int64_t q6_k_block = q6_k_low + k_block / 4;
 

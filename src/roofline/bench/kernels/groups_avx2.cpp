@@ -92,7 +92,7 @@ struct OfMxfp4 {
     static inline __attribute__((always_inline)) Numbers pair(const std::uint8_t* from, std::int64_t at, bool both) {
         return looked_up(halves_of(by_groups(load_groups(from + at * 32, both))), shift);
     }
-    /// No two pairs of products are beyond 16 bits: 4 x 24 x 127.
+    /// No two pairs of products are beyond 16 bits: 4 x 31 x 127.
     static inline __attribute__((always_inline)) __m256i dots(const Numbers& w, const __m256i& low,
                                                               const __m256i& high) {
         const __m256i pairs = _mm256_add_epi16(_mm256_maddubs_epi16(w.low, low), _mm256_maddubs_epi16(w.high, high));
@@ -173,6 +173,26 @@ struct OfQ4K : OfQ4_0 {
         scales[0] = _mm256_mul_ps(by_all(header),
                                   six_bits(_mm256_and_si256(bytes, _mm256_set1_epi32(15)), _mm256_slli_epi32(tops, 4)));
         off = _mm256_mul_ps(by_all(header + 2), six_bits(_mm256_srli_epi32(bytes, 4), _mm256_slli_epi32(tops, 2)));
+    }
+};
+
+struct OfQ5K : OfQ4K {
+    static constexpr std::int64_t block_bytes = q5_k_block;
+    /// 16 in every byte whose bit is set.
+    static inline __attribute__((always_inline)) __m256i fifths(const std::uint8_t* bits) {
+        std::int32_t all;
+        __builtin_memcpy(&all, bits, sizeof all);
+        const __m256i bytes = _mm256_set_epi8(3, 3, 3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 0,
+                                              0, 0, 0, 0, 0, 0, 0);
+        const __m256i own = _mm256_set1_epi64x(static_cast<std::int64_t>(0x8040201008040201ULL));
+        const __m256i spread = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(all), bytes), own);
+        return _mm256_and_si256(_mm256_cmpeq_epi8(spread, own), _mm256_set1_epi8(16));
+    }
+    static inline __attribute__((always_inline)) Numbers pair(const std::uint8_t* from, std::int64_t at, bool) {
+        const Numbers halves = halves_of(load(from + at * 32));
+        const std::uint8_t* bits = from + q5_k_low + at / 2 * 16 + at % 2 * 4;
+        return {by_groups(_mm256_or_si256(halves.low, fifths(bits))),
+                by_groups(_mm256_or_si256(halves.high, fifths(bits + 8)))};
     }
 };
 
@@ -370,6 +390,8 @@ void avx2_groups(const ProductCall& call, std::int64_t first, std::int64_t last)
             return product<OfQ8_0>(call, first, last);
         case WeightFormat::q4_k:
             return product<OfQ4K>(call, first, last);
+        case WeightFormat::q5_k:
+            return product<OfQ5K>(call, first, last);
         default:
             return product<OfQ6K>(call, first, last);
     }

@@ -142,6 +142,23 @@ struct OfQ4K : OfQ4_0 {
     }
 };
 
+struct OfQ5K : OfQ4K {
+    static constexpr std::int64_t block_bytes = q5_k_block;
+    /// 16 in every byte whose bit is set.
+    static inline __attribute__((always_inline)) int8x16_t fifths(const std::uint8_t* bits) {
+        const uint8x16_t own = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201ULL));
+        const uint8x16_t spread = vcombine_u8(vdup_n_u8(bits[0]), vdup_n_u8(bits[1]));
+        return vreinterpretq_s8_u8(vandq_u8(vtstq_u8(spread, own), vdupq_n_u8(16)));
+    }
+    static inline __attribute__((always_inline)) Numbers numbers(const Rows& rows, std::int64_t group) {
+        const std::uint8_t* block = rows.w + group / groups_of_block * q5_k_block;
+        const std::int64_t inside = group % groups_of_block;
+        const Numbers halves = halves_of(block + inside * 16);
+        const std::uint8_t* bits = block + q5_k_low + inside / 4 * 16 + inside % 4 * 2;
+        return {vorrq_s8(halves.low, fifths(bits)), vorrq_s8(halves.high, fifths(bits + 8))};
+    }
+};
+
 /// Both scales of a group.
 struct HalfScales {
     float low;
@@ -273,6 +290,8 @@ void neon_groups(const ProductCall& call, std::int64_t first, std::int64_t last)
             return product<OfQ8_0>(call, first, last);
         case WeightFormat::q4_k:
             return product<OfQ4K>(call, first, last);
+        case WeightFormat::q5_k:
+            return product<OfQ5K>(call, first, last);
         default:
             return product<OfQ6K>(call, first, last);
     }

@@ -19,6 +19,9 @@
 //   q4_k        values as those of mxfp4; w = q * s * d - o * e. For 256 of a row 16 bytes: d and e in fp16; for each
 //   32
 //               a byte with the low halves of s (low) and o; then four bits for each, the upper two of s (low) and o
+//   q5_k        the same with a fifth bit of q: for 256 of a row 128 bytes as those of q4_k, then four times 64 bits,
+//   one
+//               for each byte: of the low halves of the first 64, of their high halves, of the second 64 likewise
 //   q6_k        for 256 of a row 192 bytes: the low halves of q as those of mxfp4, and 64 bytes with the upper two bits
 //               of what byte i has in its low half, in its high half, and byte i + 64 likewise; w = (q - 32) * s * d.
 //               For each 256 also 18 bytes: d in fp16, a signed s for the first 16 of each 32, and for the second 16
@@ -46,8 +49,8 @@
 namespace roofline::bench {
 
 inline constexpr std::int64_t int4_group = 128;
-inline constexpr std::int64_t small_group = 32;  // mxfp4, q4_0, q8_0, q4_k; and of x beside nvfp4 and q6_k
-inline constexpr std::int64_t k_block = 256;     // of q4_k and q6_k
+inline constexpr std::int64_t small_group = 32;  // mxfp4, q4_0, q8_0, q4_k, q5_k; and of x beside nvfp4 and q6_k
+inline constexpr std::int64_t k_block = 256;     // of q4_k, q5_k and q6_k
 inline constexpr std::int64_t nvfp4_group = 16;
 inline constexpr std::int64_t fp8_block_side = 128;
 
@@ -66,7 +69,7 @@ inline constexpr std::int64_t group_of(WeightFormat format) {
 }
 /// What k must be a multiple of.
 inline constexpr std::int64_t grain_of(WeightFormat format) {
-    if (format == WeightFormat::q4_k || format == WeightFormat::q6_k) return k_block;
+    if (format == WeightFormat::q4_k || format == WeightFormat::q5_k || format == WeightFormat::q6_k) return k_block;
     return group_of(format) > 0 ? group_of(format) : 16;
 }
 
@@ -89,7 +92,7 @@ struct Weights {
     const std::uint8_t* small_scales = nullptr;  // nvfp4: n x k / 16
     float scale_of_all = 1.0F;                   // nvfp4
     const std::uint16_t* half_scales = nullptr;  // q4_0, q8_0: n x k / 32
-    const std::uint8_t* headers = nullptr;       // q4_k: n x k / 256 of 16 bytes; q6_k: of 18
+    const std::uint8_t* headers = nullptr;       // q4_k, q5_k: n x k / 256 of 16 bytes; q6_k: of 18
     Tiles tiles = Tiles::none;
     // The last rows, where they are in another format; both are in small groups.
     const Weights* others = nullptr;

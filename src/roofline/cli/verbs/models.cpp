@@ -296,7 +296,7 @@ void models_verb(Program& program) {
         .type("MODEL");
     random.add("-o,--output", options->synth_file, "File to write").required().type("FILE.gguf");
     random.add("--layers", options->synth_layers, "Only so many layers").type("N");
-    random.add("--dtype", options->synth_dtype, "f16, q8_0, q4_0, q6_k or q4_k_m").shows_default().type("TYPE");
+    random.add("--dtype", options->synth_dtype, "f16, q8_0, q4_0, q6_k, q4_k_m or q5_k_m").shows_default().type("TYPE");
     verb.runs([&program, options, one, random] {
         if (random.named()) return synth(*options);
         const bool named = one.named() || !options->name.empty();
