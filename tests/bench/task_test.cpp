@@ -118,6 +118,13 @@ TEST(WeightFormats, AreFoundByNameAndNumber) {
     EXPECT_EQ(weight_format(*find_format("int4_g32")), WeightFormat::q4_0);
 }
 
+TEST(WeightFormats, OfFewBitsMeetActivationsInInt8) {
+    for (const char* types : {"q4_k + q6_k + f32", "q4_k_m", "q8_0", "int4 + bf16", "mxfp4 + bf16"})
+        EXPECT_TRUE(rounds_activations(types)) << types;
+    for (const char* types : {"bf16", "f16 + f32", "fp8_block + bf16", "int8", ""})
+        EXPECT_FALSE(rounds_activations(types)) << types;
+}
+
 TEST(WeightFormats, ThatABackendDoesNotReadNameTheNearest) {
     EXPECT_EQ(unread_by("processor", WeightFormat::mxfp4),
               "no processor kernel reads mxfp4 weights; --dtype int4 asks for the nearest that one does");

@@ -295,18 +295,54 @@ TEST(BenchText, WhatWasNotRunSaysInWhichTypesWhereNotInAll) {
     EXPECT_EQ(bench_text(run, false).find("bf16"), std::string::npos) << "there is but one type";
 }
 
-TEST(Bench, WeightsThatNoKernelReadsAreNotRunInOthers) {
+TEST(Bench, AGgufIsRunInTheTypesItHas) {
     const TemporaryFolder folder;
     const std::string model = folder.write("toy/config.json", toy);
     const std::string file = folder.path("toy.gguf");
     ASSERT_EQ(run({"models", "synth", model, "-o", file, "--dtype", "q8_0"}).exit_code, 0);
-    // q8_0 has a scale of 16 bits for 32 weights of 8: 8.5 bits, half of what kernels for bf16 would read.
     const Answer answer = run(quick(file, {"--backend", "own"}));
     EXPECT_EQ(answer.exit_code, 0) << answer.err;
-    EXPECT_NE(answer.out.find("no kernel reads weights of 8.5 bits; --dtype int8 asks"), std::string::npos)
+    EXPECT_NE(answer.out.find("256 x 128 q8_0"), std::string::npos) << answer.out;
+    EXPECT_NE(answer.out.find("decode step"), std::string::npos) << answer.out;
+    EXPECT_EQ(answer.out.find("not run"), std::string::npos) << answer.out;
+    // 34 bytes for 32 weights: 128 x 256 of them are 34,816 bytes.
+    const Answer in_json = run(quick(file, {"--backend", "own", "--format", "json"}));
+    const Json report = Json::parse(in_json.out, nullptr, false);
+    ASSERT_FALSE(report.is_discarded()) << in_json.err;
+    for (const Json& record : report["stages"][0]["records"]) {
+        if (record["name"] == "layers.attention.qkv") {
+            EXPECT_EQ(record["bytes"]["weights"], 2 * 34816);
+        }
+    }
+}
+
+TEST(Bench, WeightsThatNoKernelReadsAreNotRunInOthers) {
+    const TemporaryFolder folder;
+    const std::string model = folder.write("toy/config.json", toy);
+    const std::string file = folder.path("toy.gguf");
+    ASSERT_EQ(run({"models", "synth", model, "-o", file, "--dtype", "q4_0"}).exit_code, 0);
+    // Queries, keys and values as IQ4_NL (20), which has as many bytes: behind a tensor's name stand how many sizes it
+    // has, these, and its type.
+    std::ifstream written(file, std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(written)), std::istreambuf_iterator<char>());
+    for (const char* layer : {"0", "1"}) {
+        for (const char* part : {"q", "k", "v"}) {
+            const std::string name = std::string("blk.") + layer + ".attn_" + part + ".weight";
+            const std::size_t place = bytes.find(name);
+            ASSERT_NE(place, std::string::npos);
+            ASSERT_EQ(bytes[place + name.size() + 4 + 16], 2);
+            bytes[place + name.size() + 4 + 16] = 20;
+        }
+    }
+    folder.write("other.gguf", bytes);
+    const Answer answer = run(quick(folder.path("other.gguf"), {"--backend", "own"}));
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_NE(answer.out.find("no kernel reads iq4_nl weights; of GGUF those in q4_0, q8_0, q4_k, q5_k and q6_k are"),
+              std::string::npos)
         << answer.out;
-    EXPECT_EQ(answer.out.find("256 x 128 bf16"), std::string::npos) << answer.out;
-    const Answer nearest = run(quick(file, {"--backend", "own", "--dtype", "int8"}));
+    EXPECT_EQ(answer.out.find("256 x 128"), std::string::npos) << answer.out;
+    EXPECT_EQ(answer.out.find("decode step, batch 1, context 16  own"), std::string::npos) << answer.out;
+    const Answer nearest = run(quick(folder.path("other.gguf"), {"--backend", "own", "--dtype", "int8"}));
     EXPECT_EQ(nearest.out.find("no kernel reads"), std::string::npos) << nearest.out;
 }
 
@@ -395,7 +431,7 @@ TEST(Bench, ANumberTypeThatNoKernelReadsIsNotHere) {
     EXPECT_EQ(alone.out, "");
     EXPECT_EQ(alone.err,
               "roofline: --dtype: no kernel here reads weights in int5; there are some for fp32, bf16, int8, fp8, "
-              "fp8_block, int4, mxfp4, nvfp4\n");
+              "fp8_block, int4, mxfp4, nvfp4, q4_0, q8_0, q4_k, q5_k, q6_k\n");
     const Answer beside = run(quick(model, {"--backend", "own", "--dtype", "int5,int8"}));
     EXPECT_EQ(beside.exit_code, 0) << beside.err;
     EXPECT_NE(beside.out.find("without int5: no kernel here reads such weights"), std::string::npos) << beside.out;
@@ -447,13 +483,17 @@ TEST(Bench, ACacheThatNoProcessorKernelKeepsIsKeptInBf16UnlessItWasNamed) {
         EXPECT_EQ(ours["bytes"], theirs["bytes"]) << ours["name"];
         EXPECT_EQ(ours["dtype"], theirs["dtype"]) << ours["name"];
         EXPECT_EQ(ours["time_s"]["limit"], theirs["time_s"]["limit"]) << ours["name"];
-        if (ours["name"] == "layers.attention.core") EXPECT_EQ(ours["bytes"]["kv"], 2 * 4096);
+        if (ours["name"] == "layers.attention.core") {
+            EXPECT_EQ(ours["bytes"]["kv"], 2 * 4096);
+        }
     }
     // Of several types only the one that asks for it; fp32 keeps its own.
     const Json both = report_of(model, {"--dtype", "fp32,fp8", "--only", "operators"});
     EXPECT_NE(notes_of(both).find("beside weights in fp8"), std::string::npos) << notes_of(both);
     for (const Json& record : both["stages"][0]["records"]) {
-        if (record["name"] == "layers.attention.core") EXPECT_EQ(record["bytes"]["kv"], 2 * 8192);
+        if (record["name"] == "layers.attention.core") {
+            EXPECT_EQ(record["bytes"]["kv"], 2 * 8192);
+        }
     }
     // A checkpoint whose own config asks for it was not named by the user either.
     std::string config = toy;

@@ -97,6 +97,24 @@ TEST(FileSizes, EveryTensorMayTakeItsOwnSize) {
     EXPECT_NEAR(stored(model), sum(list), rounding);
 }
 
+TEST(FileSizes, OfGgufTheFormatIsThatOfTheLargestTensor) {
+    ModelFile model = tiny();
+    auto list = tensors({0.5625, 0.5625});
+    for (StoredTensor& one : list) {
+        if (one.name.find("norm") == std::string::npos) one.type = "Q4_K";
+        if (one.name.find("v_proj") != std::string::npos || one.name.find("layers.1.mlp.down") != std::string::npos)
+            one.type = "Q6_K";
+    }
+    use_file_sizes(model, list);
+    EXPECT_EQ(model.types.of(0, model::Role::attention_qkv).format.name, "q4_k") << "of queries";
+    EXPECT_EQ(model.types.of(0, model::Role::ffn_down).format.name, "q4_k");
+    EXPECT_EQ(model.types.of(1, model::Role::ffn_down).format.name, "q6_k");
+    EXPECT_EQ(model.types.of(0, model::Role::norm).format.name, "bf16");
+    EXPECT_NEAR(stored(model), sum(list), rounding) << "bytes are those of the file all the same";
+    // Unpacked to what activations are in.
+    EXPECT_EQ(model.types.of(0, model::Role::ffn_down).compute(), DType::bf16);
+}
+
 TEST(FileSizes, ScalesBelongToTheirMatrix) {
     ModelFile model = tiny();
     auto list = tensors({1.0, 1.0});

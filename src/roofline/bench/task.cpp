@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -209,6 +210,15 @@ std::optional<WeightFormat> weight_format(const Format& format) {
 
 namespace {
 
+/// Of "q4_k + q6_k + f32" those that are known.
+void each_type(std::string_view types, const std::function<void(const Format&)>& visit) {
+    while (!types.empty()) {
+        const std::size_t end = std::min(types.find(" + "), types.size());
+        if (const Format* format = find_format(types.substr(0, end))) visit(*format);
+        types.remove_prefix(std::min(end + 3, types.size()));
+    }
+}
+
 /// The formats of GGUF that weights of these types may be in, those of fewer bits first.
 struct GgufTypes {
     std::vector<WeightFormat> read;
@@ -219,17 +229,13 @@ GgufTypes gguf_types(std::string_view types) {
         if (types == mix) types = what;
     }
     GgufTypes found;
-    while (!types.empty()) {
-        const std::size_t end = std::min(types.find(" + "), types.size());
-        const std::string_view one = types.substr(0, end);
-        types.remove_prefix(std::min(end + 3, types.size()));
-        const Format* format = find_format(one);
-        if (format == nullptr || !model::is_gguf(*format)) continue;
-        if (const auto known = weight_format_named(one))
+    each_type(types, [&](const Format& format) {
+        if (!model::is_gguf(format)) return;
+        if (const auto known = weight_format_named(format.name))
             found.read.push_back(*known);
         else
             found.all_are_read = false;
-    }
+    });
     std::ranges::stable_sort(found.read, {}, [](WeightFormat one) { return bits(one); });
     return found;
 }
@@ -244,6 +250,10 @@ double bits_with_scales(WeightFormat format) {
 std::optional<StoredAs> stored_as_gguf(double stored_bits, const Format* own, std::string_view types, double rows) {
     constexpr double near = 0.01;
     const bool of_gguf = own != nullptr && model::is_gguf(*own);
+    if (of_gguf && std::abs(bits_per_element(*own) - stored_bits) < near) {
+        const auto known = weight_format_named(own->name);
+        return known ? std::optional(StoredAs{*known}) : std::nullopt;
+    }
     const auto [all, complete] = gguf_types(types);
     for (const WeightFormat one : all) {
         if (std::abs(bits_with_scales(one) - stored_bits) < near) return StoredAs{one};
@@ -262,6 +272,15 @@ std::optional<StoredAs> stored_as_gguf(double stored_bits, const Format* own, st
 }
 
 }  // namespace
+
+bool rounds_activations(std::string_view types) {
+    bool found = false;
+    each_type(types, [&](const Format& format) {
+        const auto known = weight_format_named(format.name);
+        found = found || format.weight_only || (known && in_small_groups(*known));
+    });
+    return found;
+}
 
 // The bytes tell where they are other than the format of the model's products says: a head that shares the embedding
 // table is as wide as the table, and a file may hold less.

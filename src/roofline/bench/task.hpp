@@ -128,6 +128,9 @@ constexpr bool kept_by_processors(DType cache) {
 }
 /// Whether a norm is one by mean and deviation.
 bool takes_off_the_mean(const model::Operator& norm);
+/// Whether kernels for processors, ours and llama.cpp's, round x to int8 beside weights of some of these types ("q4_k +
+/// q6_k + f32"): a limit that had them multiplied in more bits could be beaten.
+bool rounds_activations(std::string_view types);
 /// That no kernel of a backend reads weights, and what to ask for instead.
 std::string unread_by(std::string_view backend, WeightFormat format);
 /// Which of the formats that kernels read stands for one; empty for those that none reads.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "roofline/bench/llama_cpp.hpp"
+#include "roofline/bench/task.hpp"
 #include "roofline/bench/threads.hpp"
 #include "roofline/cli/bench_run.hpp"
 #include "roofline/cli/files.hpp"
@@ -50,7 +51,11 @@ Result<bench::Run> run_engine(const BenchOptions& options) {
     asked.prompt = options.prompt;
     // Tokens are written after a prompt of eight: on average half of them are in the cache.
     asked.context = fmt::format("{:.0f}", 8.0 + *generate / 2.0);
-    const auto setup = setup_on(asked, *roofs);
+    auto setup = setup_on(asked, *roofs);
+    if (setup && bench::rounds_activations(setup->checkpoint_summary)) {
+        asked.activation_dtype = "int8";
+        setup = setup_on(asked, *roofs);
+    }
     if (!setup) return std::unexpected(setup.error());
     const auto scenario = predict::realise(*setup);
     if (!scenario) return std::unexpected(scenario.error());

@@ -448,16 +448,7 @@ Result<Run> run_bench(const BenchOptions& options) {
     const auto ask_for = [&](const std::string& type, const std::string& batch) {
         asked.dtype = type;
         asked.batch = batch;
-        // On processors our kernels, as llama.cpp's, round x to int8 where it meets weights of fewer bits. A limit that
-        // had them multiplied in 16 bits could be beaten.
-        const Format* format = find_format(type);
-        const auto of_groups = [](std::string_view names) {
-            return std::any_of(bench::weight_formats.begin(), bench::weight_formats.end(), [&](const auto& one) {
-                return in_small_groups(one.format) && names.contains(one.name);
-            });
-        };
-        const bool rounded = type.empty() ? of_groups(checkpoint)
-                                          : format != nullptr && (format->weight_only || of_groups(format->name));
+        const bool rounded = bench::rounds_activations(type.empty() ? checkpoint : type);
         asked.activation_dtype = !cuda && rounded ? "int8" : "";
     };
     // Everything that was typed is read before anything is run.

@@ -10,6 +10,7 @@
 #include "roofline/core/sort.hpp"
 #include "roofline/io/hf_config.hpp"
 #include "roofline/io/tensor_roles.hpp"
+#include "roofline/model/gguf_mix.hpp"
 #include "roofline/model/lowering.hpp"
 #include "roofline/model/predictor.hpp"
 
@@ -110,6 +111,23 @@ std::size_t role_that_counts(std::size_t role, const std::array<double, model::r
     if (role == at(model::Role::shared_down)) return at(model::Role::ffn_down);
     return role;
 }
+
+/// What a file has of one role, of a layer or outside the layers: of GGUF also the format of its largest tensor, by
+/// which it is known how such weights are multiplied.
+struct Held {
+    double bytes = 0.0;
+    double largest = 0.0;
+    const Format* gguf = nullptr;
+
+    void add(const StoredTensor& tensor) {
+        const auto own = static_cast<double>(tensor.bytes);
+        bytes += own;
+        if (own <= largest) return;
+        largest = own;
+        const Format* format = find_format(tensor.type);
+        gguf = format != nullptr && model::is_gguf(*format) ? format : nullptr;
+    }
+};
 
 /// Integers of a safetensors file hold several weights each, or none.
 bool is_packed(std::string_view type) {
@@ -224,8 +242,8 @@ void use_file_sizes(ModelFile& model, std::span<const StoredTensor> tensors) {
     model.types_summary = summarise_types(tensors);
     const RoleElements elements = count_elements(model);
     const std::size_t layers = model.architecture.layers.size();
-    std::array<double, model::role_count> outside{};
-    std::vector<std::array<double, model::role_count>> inside(layers);
+    std::array<Held, model::role_count> outside{};
+    std::vector<std::array<Held, model::role_count>> inside(layers);
     double vision = 0.0;
     std::array<double, model::role_count> predicting{};
     double prediction = 0.0;
@@ -244,20 +262,21 @@ void use_file_sizes(ModelFile& model, std::span<const StoredTensor> tensors) {
             predicting[role] += bytes;
         } else if (place.layer) {
             const auto layer = static_cast<std::size_t>(*place.layer);
-            inside[layer][role_that_counts(role, elements.layers[layer])] += bytes;
+            inside[layer][role_that_counts(role, elements.layers[layer])].add(tensors[i]);
         } else {
-            outside[role] += bytes;
+            outside[role].add(tensors[i]);
         }
         if (place.vision || place.mtp || (model.architecture.tied && place.role == model::Role::head)) continue;
         stored += static_cast<double>(tensors[i].elements);
         packed = packed || is_packed(tensors[i].type);
     }
-    const auto assign = [&](model::WeightType& type, double bytes, double parameters) {
-        if (bytes <= 0.0) return;
+    const auto assign = [&](model::WeightType& type, const Held& held, double parameters) {
+        if (held.bytes <= 0.0) return;
         if (parameters <= 0.0) {
-            unplaced += bytes;
+            unplaced += held.bytes;
         } else {
-            type.file_bits = bytes * 8.0 / parameters;
+            type.file_bits = held.bytes * 8.0 / parameters;
+            if (held.gguf != nullptr) type.format = *held.gguf;
         }
     };
     for (std::size_t role = 0; role < model::role_count; ++role) {

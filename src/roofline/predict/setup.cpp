@@ -150,8 +150,9 @@ model::TypePlan plan_types(const Setup& setup, const TypeChoice& choice) {
         const DType activation = choice.activations->value;
         const auto change = [&](model::RoleTypes& roles) {
             for (std::size_t role = 0; role < model::role_count; ++role) {
-                if (bits(activation) >= 16 || model::usually_quantised(static_cast<model::Role>(role)))
-                    roles[role].activation = activation;
+                const bool quantised =
+                    model::usually_quantised(static_cast<model::Role>(role)) || model::is_gguf(roles[role].format);
+                if (bits(activation) >= 16 || quantised) roles[role].activation = activation;
             }
         };
         change(plan.outside);
