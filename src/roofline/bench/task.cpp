@@ -308,7 +308,9 @@ Result<StoredAs> weight_format(const Operator& op, std::string_view types) {
         return fail(fmt::format("no kernel reads weights of {:.3g} bits; --dtype {} asks for the nearest that one does",
                                 stored_bits, stored_bits < 6.0 ? "int4" : "int8"));
     }
-    // 4.156 with a scale and a zero point for 128 values.
+    // 4.156 with a scale and a zero point for 128 values; 4.5 with a scale for 32.
+    if (*format == WeightFormat::int4 && std::abs(stored_bits - bits_with_scales(WeightFormat::q4_0)) < 0.01)
+        return StoredAs{WeightFormat::q4_0};
     if (*format == WeightFormat::int4 && stored_bits > 4.3)
         return fail(
             fmt::format("no kernel reads int4 of {:.3g} bits, scales included; --dtype int4 asks for groups of "

@@ -20,8 +20,8 @@ inline constexpr std::int64_t q5_k_block = q5_k_low + k_block / 8;
 inline constexpr std::int64_t q6_k_low = k_block / 2;  // bytes of low halves, in front of those of upper bits
 inline constexpr std::int64_t q6_k_block = q6_k_low + k_block / 4;
 
-/// Six-bit numbers of eight groups: the low halves of `bytes`, or the high ones, under two of the four bits that `tops`
-/// has for each group.
+/// Scales of eight groups, and what is taken off, in six bits: the low and the high halves of eight bytes, and above
+/// them two and two of the four bits that `tops` has for each group.
 struct SixBits {
     const std::uint8_t* header;
 
