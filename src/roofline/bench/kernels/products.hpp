@@ -8,26 +8,21 @@
 //   int4        groups of 128 along k, each 64 bytes: byte i of a run of 16 holds weight i in its low and weight i + 16
 //               in its high half; w = (q - zero) * scale, with a bf16 scale and a 4-bit zero point for each group.
 //               x is rounded to int8 with a scale for each group too, as llama.cpp does it
-//   mxfp4       groups of 32 along k, each 16 bytes, in which weights lie as those of int4 do; w = e2m1 * 2^(power -
-//   127)
-//               with a byte for each group. x is rounded as beside int4. In plain rows for all kernels
+//   mxfp4       groups of 32 along k, each 16 bytes, in which weights lie as those of int4 do; a byte for each group:
+//               w = e2m1 * 2^(byte - 127). x is rounded as beside int4. In plain rows for all kernels
 //   nvfp4       the same with a scale in e4m3 for each 16, and one in fp32 for all. x is rounded by 32 values
-//   q4_0        values as those of mxfp4; w = (q - 8) * scale, a scale in fp16 for each 32. x is rounded by 32 values,
-//   as
-//               beside all of GGUF, whose blocks hold the same bits in another order
+//   q4_0        values as those of mxfp4; w = (q - 8) * scale, a scale in fp16 for each 32. x is rounded by 32, as it
+//               is beside all of GGUF, whose blocks hold the same bits in another order
 //   q8_0        rows of int8 with a scale in fp16 for each 32
 //   q4_k        values as those of mxfp4; w = q * s * d - o * e. For 256 of a row 16 bytes: d and e in fp16; for each
-//   32
-//               a byte with the low halves of s (low) and o; then four bits for each, the upper two of s (low) and o
+//               32 a byte with the low halves of s (low) and o; and four bits, the upper two of s (low) and o
 //   q5_k        the same with a fifth bit of q: for 256 of a row 128 bytes as those of q4_k, then four times 64 bits,
-//   one
-//               for each byte: of the low halves of the first 64, of their high halves, of the second 64 likewise
+//               one for a byte: of the low halves of the first 64, of their high halves, of the second 64 likewise
 //   q6_k        for 256 of a row 192 bytes: the low halves of q as those of mxfp4, and 64 bytes with the upper two bits
 //               of what byte i has in its low half, in its high half, and byte i + 64 likewise; w = (q - 32) * s * d.
 //               For each 256 also 18 bytes: d in fp16, a signed s for the first 16 of each 32, and for the second 16
 //   fp8         rows of e4m3, one fp32 scale a row; fp8_block: one for 128 x 128, [n / 128][k / 128]. x is fp32. In
-//   plain
-//               rows for all kernels
+//               plain rows for all kernels
 // The same bytes in tiles of four rows (the last filled up with zeros), by eights or by fours:
 //   fp32, bf16, int8  [n / 4][16 bytes of a row][2 pairs of rows][first or second 8 bytes][2 rows][8 bytes]
 //                     [n / 4][4 bytes of a row][4 rows][4 bytes]
