@@ -248,7 +248,7 @@ TEST(Products, AMatrixOfTwoFormatsIsOne) {
 TEST(Products, WeightsOfGgufAreWhatTheirBitsSay) {
     const auto threads = team(1);
     constexpr std::int64_t k = 256;
-    std::vector<std::uint8_t> values(192, 0);
+    std::vector<std::uint8_t> values(k, 0);
     std::vector<std::uint8_t> header(18, 0);
     std::vector<std::uint16_t> halves(8, 0);
     Weights weights;
