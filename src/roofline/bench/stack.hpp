@@ -21,9 +21,9 @@ struct ProductShape {
     std::int64_t n = 0;
     std::int64_t k = 0;
     WeightFormat type = WeightFormat::bf16;
-    OtherRows others = {};
     bool bias = false;
-    bool narrow = false;  // activations are multiplied as narrow as weights, where a kernel can
+    bool narrow = false;    // activations are multiplied as narrow as weights, where a kernel can
+    OtherRows others = {};  // on processors
 
     /// Whether there is such a product.
     explicit operator bool() const { return n > 0; }
