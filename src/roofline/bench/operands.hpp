@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,61 +11,13 @@
 #include "roofline/bench/kernels/products.hpp"
 #include "roofline/bench/kernels/selective_scan.hpp"
 #include "roofline/bench/kernels/state_space.hpp"
+#include "roofline/bench/memory.hpp"
 #include "roofline/bench/task.hpp"
 #include "roofline/bench/threads.hpp"
+#include "roofline/bench/weight_matrix.hpp"
 #include "roofline/core/problem.hpp"
 
 namespace roofline::bench {
-
-/// Memory that was written once, so that every page is really there; aligned to huge pages.
-class Memory {
-  public:
-    static Result<Memory> reserve(std::int64_t bytes);
-    Memory() = default;
-    Memory(Memory&& other) noexcept;
-    Memory& operator=(Memory&& other) noexcept;
-    ~Memory();
-    std::byte* data() const { return data_; }
-    template <class T>
-    T* as() const {
-        return reinterpret_cast<T*>(data_);
-    }
-    std::int64_t bytes() const { return bytes_; }
-
-  private:
-    std::byte* data_ = nullptr;
-    std::int64_t bytes_ = 0;
-    std::int64_t mapped_ = 0;  // from data_ on
-};
-
-/// What could be allocated now without pushing others out; the container's limit counts.
-std::int64_t free_memory();
-
-/// Weights of a product with what belongs to them, in one piece of memory.
-class WeightMatrix {
-  public:
-    static Result<WeightMatrix> random(std::int64_t n, std::int64_t k, WeightFormat type, std::uint64_t seed,
-                                       Threads& threads);
-    static Result<WeightMatrix> random(std::int64_t n, std::int64_t k, const StoredAs& stored, std::uint64_t seed,
-                                       Threads& threads);
-    /// The same weights in tiles (products.hpp).
-    Result<WeightMatrix> in_tiles(Tiles tiles, Threads& threads) const;
-    Weights view() const { return view_; }
-    static std::int64_t bytes(std::int64_t n, std::int64_t k, WeightFormat type);
-    static std::int64_t bytes(std::int64_t n, std::int64_t k, const StoredAs& stored);
-    /// As fp64, whatever the type.
-    double at(std::int64_t row, std::int64_t column) const;
-
-  private:
-    Result<WeightMatrix> bytes_in_tiles(Tiles tiles, Threads& threads) const;
-    Result<WeightMatrix> int4_in_tiles(Tiles tiles, Threads& threads) const;
-
-    std::int64_t n_ = 0;  // but for other rows
-    std::int64_t k_ = 0;
-    Memory memory_;
-    Weights view_;
-    std::unique_ptr<WeightMatrix> others_;  // the last rows, where they are in another format
-};
 
 /// Rows of activations in the type that meets weights of some type, packed where kernels want that.
 class Activations {

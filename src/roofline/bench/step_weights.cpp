@@ -155,16 +155,7 @@ Result<Linear> WeightMaker::linear(const ProductShape& shape) {
 Result<Memory> WeightMaker::numbers(std::int64_t count, DType type) {
     auto memory = Memory::reserve(count * bits(type) / 8);
     if (!memory) return memory;
-    const std::uint64_t seed = seed_ += 1ULL << 36U;
-    threads_.ranges(count, 1 << 16, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t i = first; i < last; ++i) {
-            const float value = random_value(seed + static_cast<std::uint64_t>(i));
-            if (type == DType::bf16)
-                memory->as<Bf16>()[i] = to_bf16(value);
-            else
-                memory->as<float>()[i] = value;
-        }
-    });
+    fill_random(*memory, type, seed_ += 1ULL << 36U, threads_);
     return memory;
 }
 

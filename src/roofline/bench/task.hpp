@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "roofline/bench/stored_as.hpp"
 #include "roofline/bench/weight_format.hpp"
 #include "roofline/core/problem.hpp"
 #include "roofline/core/record.hpp"
@@ -128,17 +129,6 @@ constexpr bool kept_by_processors(DType cache) {
 }
 /// Whether a norm is one by mean and deviation.
 bool takes_off_the_mean(const model::Operator& norm);
-/// Whether kernels for processors, ours and llama.cpp's, round x to int8 beside weights of some of these types ("q4_k +
-/// q6_k + f32"): a limit that had them multiplied in more bits could be beaten.
-bool rounds_activations(std::string_view types);
-/// That no kernel of a backend reads weights, and what to ask for instead.
-std::string unread_by(std::string_view backend, WeightFormat format);
-/// Which of the formats that kernels read stands for one; empty for those that none reads.
-std::optional<WeightFormat> weight_format(const Format& format);
-/// The format of a product's weights, or why no kernel reads them. `stored` are the types of the model's file, "q4_k +
-/// q6_k + f32", where it has any of its own.
-Result<StoredAs> weight_format(const model::Operator& op, std::string_view stored);
-
 /// One for every record of the stage, in order: a task, or why there is none.
 struct Planned {
     std::optional<Task> task;
