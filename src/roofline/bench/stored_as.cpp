@@ -136,13 +136,14 @@ Result<StoredAs> weight_format(const Operator& op, std::string_view types) {
     if (format && is_of_gguf(*format) && model::is_gguf(*stored))
         return fail(fmt::format("no kernel reads {} of {:.3g} bits", label, stored_bits));
     if (!format) {
-        const int wide = stored != nullptr ? bits(stored->value) : 0;
-        return fail(fmt::format("no kernel reads {} weights{}", label,
-                                stored != nullptr && model::is_gguf(*stored)
-                                    ? "; of GGUF those in q4_0, q8_0, q4_k, q5_k and q6_k are read"
-                                : wide == 8 ? "; --dtype fp8 or int8 asks for the nearest that one does"
-                                : wide == 4 ? "; --dtype int4 asks for the nearest that one does"
-                                            : ""));
+        std::string instead;
+        if (stored != nullptr && model::is_gguf(*stored)) {
+            instead = "; of GGUF those in " + names_of_gguf() + " are read";
+        } else if (const int wide = stored != nullptr ? bits(stored->value) : 0; wide == 8 || wide == 4) {
+            instead =
+                fmt::format("; --dtype {} asks for the nearest that one does", wide == 8 ? "fp8 or int8" : "int4");
+        }
+        return fail(fmt::format("no kernel reads {} weights{}", label, instead));
     }
     if (stored_bits > 31.9) return StoredAs{WeightFormat::fp32};
     if (stored_bits > 15.9) return StoredAs{bits(*format) < 16 ? WeightFormat::bf16 : *format};

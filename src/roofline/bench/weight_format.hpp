@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace roofline::bench {
@@ -67,6 +68,17 @@ constexpr bool in_small_groups(WeightFormat format) {
 /// As llama.cpp's files have them, which no CUDA kernel reads.
 constexpr bool is_of_gguf(WeightFormat format) {
     return in_small_groups(format) && format != WeightFormat::mxfp4 && format != WeightFormat::nvfp4;
+}
+/// Their names: "q4_0, q8_0 and q6_k".
+inline std::string names_of_gguf() {
+    std::string names;
+    std::string_view last;
+    for (const WeightFormatFacts& one : weight_formats) {
+        if (!is_of_gguf(one.format)) continue;
+        if (!last.empty()) names += (names.empty() ? "" : ", ") + std::string(last);
+        last = one.name;
+    }
+    return names + " and " + std::string(last);
 }
 constexpr std::optional<WeightFormat> weight_format_named(std::string_view name) {
     for (const WeightFormatFacts& one : weight_formats) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "roofline/bench/weight_format.hpp"
 #include "roofline/cli/bench_run.hpp"
 #include "roofline/cli/bench_text.hpp"
 #include "roofline/cli/interrupted.hpp"
@@ -85,8 +86,8 @@ void bench_verb(Program& program) {
         .one_of({"decode", "prefill", "both"})
         .shows_default();
     verb.add("--dtype", bench.dtype,
-             "Number types to compare: bf16, fp8, int8, int4, mxfp4, nvfp4, on processors fp32, q4_0, q8_0, q4_k, "
-             "q6_k; default: the model's")
+             "Number types to compare: bf16, fp8, int8, int4, mxfp4, nvfp4, on processors fp32, " +
+                 bench::names_of_gguf() + "; default: the model's")
         .group(work)
         .type("LIST");
     verb.add("--kv-cache-dtype", bench.kv_dtype, "For keys and values").group(work).type("TYPE");
