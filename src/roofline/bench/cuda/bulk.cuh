@@ -136,6 +136,12 @@ __device__ inline uint4 shared_read(std::uint32_t from) {
     return value;
 }
 
+__device__ inline uint2 shared_read_eight(std::uint32_t from) {
+    uint2 value;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "r"(from));
+    return value;
+}
+
 __device__ inline void shared_write(std::uint32_t to, const uint4& value) {
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(value.x), "r"(value.y), "r"(value.z),
                  "r"(value.w)

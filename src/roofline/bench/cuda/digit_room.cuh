@@ -15,16 +15,16 @@ template <class Weights, int Columns, int Warps, int Segment, int Blocks, int Pi
 struct DigitShape {
     static constexpr int bytes = (228 / Blocks - 1) * 1024;
     static constexpr int rows = 16 / Pieces;
-    static constexpr int activations = 8 * Columns / Weights::columns;
+    static constexpr int activations = 8 * Columns / Weights::columns / Weights::together;
     static constexpr int chunk_values = 4 * Weights::values;
     static constexpr int loads = Weights::words / 4;  // of activations that meet 16 bytes of weights
     static constexpr int segment_chunks = Segment / 64;
     static constexpr int share = segment_chunks / Warps;  // chunks of a segment that a warp takes
     static_assert(share > 0 && segment_chunks % Warps == 0 && 16 % share == 0);
-    static constexpr int pitch = Segment + 64;  // the rows that are read together lie in banks of their own
-    static constexpr int stage_bytes = rows * pitch;
-    static constexpr int most_stages = 12;
-    static constexpr int part_sets = Columns == 1 ? 4 : 2;  // tiles whose sums may wait to be added up
+    using Rows = SegmentRows<rows, Segment>;
+    static constexpr int stage_bytes = Rows::bytes;
+    static constexpr int most_stages = 8;
+    static constexpr int part_sets = Columns == 1 && Warps <= 8 ? 4 : 2;  // tiles whose sums may wait to be added up
     static constexpr int barrier_bytes = (most_stages + part_sets) * 16 + 16;
     static constexpr int part_pitch = rows + 1;
 
@@ -54,7 +54,7 @@ struct DigitShape {
         const int chunks = product.k / chunk_values;
         return product.k % chunk_values == 0 && scale_row_bytes<Weights>(product.k) % 16 == 0 &&
                (Pieces == 1 || (chunks % Pieces == 0 && chunks >= segment_chunks)) &&
-               digit_bytes(product.m, product.k) < bytes && Blocks * stages(product.m, product.k) >= 4;
+               digit_bytes(product.m, product.k) < bytes && Blocks * stages(product.m, product.k) >= 3;
     }
 };
 

@@ -2,6 +2,7 @@
 // (product_digits.cuh).
 #pragma once
 
+#include "roofline/bench/cuda/bulk.cuh"
 #include "roofline/bench/cuda/digits.cuh"
 #include "roofline/bench/cuda/fragments.cuh"
 
@@ -15,11 +16,21 @@ __device__ inline void mma_int8(int (&sum)[4], std::uint32_t a0, std::uint32_t a
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
+/// A lane takes 16 consecutive bytes of a chunk, 64 of a row.
+struct WholePieces {
+#if __CUDA_ARCH__ >= 900
+    __device__ static uint4 read(std::uint32_t row, int corner) {
+        return shared_read(row + static_cast<std::uint32_t>(corner * 16));
+    }
+#endif
+};
+
 /// Activations as two columns of digits. Sums of whole numbers begin at the bits of 1.5 x 2^23: as a float, that plus
 /// the sum, which stays below 2^22 (64 bytes or 128 nibbles, each times a digit: 2^21 at most).
-struct DigitColumns {
+struct DigitColumns : WholePieces {
     static constexpr bool scaled = true;  // they have units, and weights scales
     static constexpr int columns = 2;     // a row of activations
+    static constexpr int together = 1;    // pieces of a chunk that have columns of their own
     static constexpr int sums = 2;        // that a lane keeps: of its two rows of weights, for one row of activations
     using Sum = int;
     static constexpr Sum start = 0x4B400000;
@@ -50,9 +61,10 @@ struct DigitColumns {
 };
 
 /// Activations as fp16, a column each.
-struct HalfColumns {
+struct HalfColumns : WholePieces {
     static constexpr bool scaled = true;
     static constexpr int columns = 1;
+    static constexpr int together = 1;
     static constexpr int sums = 4;
     using Sum = float;
     static constexpr Sum start = 0.0f;
@@ -74,8 +86,9 @@ struct HalfColumns {
 };
 
 /// Where the scales of weights are applied: a float a row to its sum; one for a chunk, of a row or of a block of 128 of
-/// them, to the sum of the chunk; or to the operands, where lanes have weights of different groups.
-enum class Scaling { rows, groups, blocks, operands };
+/// them, to the sum of the chunk; those of 16 bytes of a row or of half as many, to their sums (fp4_digits.cuh); or to
+/// the operands, where lanes have weights of different groups.
+enum class Scaling { rows, groups, blocks, pieces, operands };
 
 /// Bytes are operands as they are.
 struct Int8Digits : DigitColumns, InOrder {
@@ -96,11 +109,12 @@ __device__ inline std::uint32_t masked_turned(std::uint32_t bits, std::uint32_t 
     return result;
 }
 
-/// A constant that the compiler takes for an unknown, and so keeps in a register.
+/// A constant that the compiler takes for an unknown of each lane, and so keeps in a register: of what it knows, or
+/// knows to be the same in all lanes, it makes a new copy for every use. (Lane 31 is not below itself.)
 __device__ inline std::uint32_t in_register(std::uint32_t constant) {
-    std::uint32_t value;
-    asm volatile("mov.b32 %0, %1;" : "=r"(value) : "r"(constant));
-    return value;
+    std::uint32_t below;
+    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
+    return constant + (below >> 31);
 }
 
 /// A nibble in the upper half of a byte, its upper bit turned, is 16 (nibble - 8) in two's complement. Of each eight
@@ -228,6 +242,17 @@ struct Bf16Columns : HalfColumns {
     __device__ static void put(std::uint8_t* chunk, const uint4& eight, int /*power*/, int row, int /*all_columns*/,
                                int corner, int /*rest*/) {
         *reinterpret_cast<uint4*>(chunk + row * 64 + corner * 16) = eight;
+    }
+};
+
+/// How the rows of a segment lie in shared memory: those with even numbers, then those with odd ones half a line
+/// further on. So two rows that are read together lie in banks of their own, and there is one gap, not one behind every
+/// row.
+template <int Rows, int Segment>
+struct SegmentRows {
+    static constexpr int bytes = Rows * Segment + 64;
+    __host__ __device__ static constexpr std::uint32_t at(int row) {
+        return static_cast<std::uint32_t>(row / 2 * Segment + row % 2 * (Rows / 2 * Segment + 64));
     }
 };
 

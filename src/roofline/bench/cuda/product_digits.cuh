@@ -2,8 +2,8 @@
 // put into a form in which weights meet them on the tensor cores as they lie in memory, or nearly so. For integers that
 // is a pair of eight-bit digits (digits.hpp): a byte of weights is an operand as it is, and eight nibbles are by three
 // operations. For fp8 it is fp16 under a power of two shared by 64 of them: the hardware turns two weights into fp16 by
-// one instruction. A kernel that unpacks to bf16 spends 11 operations on eight nibbles, and then waits for itself
-// instead of for memory.
+// one instruction. Nibbles of e2m1 are looked up as whole numbers (fp4_digits.cuh). A kernel that unpacks to bf16
+// spends 11 operations on eight nibbles, and then waits for itself instead of for memory.
 //
 // One or two blocks a multiprocessor stay for the whole product. Its warps wait for memory, and never for each other:
 // - one copies segments of 16 rows of weights, or 8 longer ones, (and their scales) into a ring;
@@ -19,6 +19,7 @@
 #include "roofline/bench/cuda/bulk.cuh"
 #include "roofline/bench/cuda/digit_room.cuh"
 #include "roofline/bench/cuda/digit_weights.cuh"
+#include "roofline/bench/cuda/fp4_digits.cuh"
 #include "roofline/bench/cuda/fragments.cuh"
 #include "roofline/bench/cuda/product.cuh"
 
@@ -96,6 +97,7 @@ __device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& ro
 #pragma unroll
         for (int i = 0; i < 2; ++i) unit_at[t][i] = room.units + min(Weights::activation(t, corner, i), product.m - 1);
     }
+    [[maybe_unused]] const std::uint32_t digits_at = shared_address(room.digits);
     const auto chunk_bytes = static_cast<std::uint32_t>(Shape::chunk_bytes(product.m));
     const auto load_bytes = static_cast<std::uint32_t>(Shape::columns(product.m) * 64);
     float sums[Columns][Weights::sums];
@@ -103,33 +105,48 @@ __device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& ro
     constexpr bool summed_scales = grouped || Weights::scaling == Scaling::blocks;
     const int scale_row = scale_row_bytes<Weights>(product.k);
     const std::uint8_t* row_scales = nullptr;  // of the tile's row `quad`, where they came with the tile
-    // One chunk: 64 bytes of the lane's two rows, `within` chunks into the segment at `start`.
-    const auto add_chunk = [&](std::uint32_t start, int within, int chunk, const float(&scale)[2]) {
-        const std::uint32_t from = start + static_cast<std::uint32_t>(quad * Shape::pitch + within * 64 + corner * 16);
-        std::uint32_t upper[Weights::words];
-        std::uint32_t lower[Weights::words];
-        unpack_row(unpack, shared_read(from), row_scales, chunk * 4 + corner, upper);
-        unpack_row(unpack, shared_read(from + 8 * Shape::pitch), row_scales + 8 * scale_row, chunk * 4 + corner, lower);
+    // What the lane has of a chunk, 64 bytes of two rows, `within` chunks into the segment at `start`.
+    struct Pair {
+        uint4 upper;
+        uint4 lower;
+    };
+    const auto read_chunk = [&](std::uint32_t start, int within) {
+        const std::uint32_t row = start + Shape::Rows::at(quad) + static_cast<std::uint32_t>(within * 64);
+        return Pair{Weights::read(row, corner), Weights::read(row + Shape::Rows::at(8), corner)};
+    };
+    const auto add_chunk = [&](const Pair& of, int chunk, const float(&scale)[2]) {
+        if constexpr (Weights::scaling == Scaling::pieces) {
+            const ChunkActivations x{digits_at + static_cast<std::uint32_t>(chunk) * chunk_bytes,
+                                     Shape::columns(product.m), room.units + chunk * product.m, product.m};
+            unpack.template add_chunk<Columns>(sums, of.upper, of.lower, {row_scales, 8 * scale_row, scale_row - 1}, x,
+                                               chunk);
+        } else {
+            std::uint32_t upper[Weights::words];
+            std::uint32_t lower[Weights::words];
+            unpack_row(unpack, of.upper, row_scales, chunk * 4 + corner, upper);
+            unpack_row(unpack, of.lower, row_scales + 8 * scale_row, chunk * 4 + corner, lower);
 #pragma unroll
-        for (int t = 0; t < Columns; ++t) {
-            uint4 other[Shape::loads];
+            for (int t = 0; t < Columns; ++t) {
+                uint4 other[Shape::loads];
 #pragma unroll
-            for (int j = 0; j < Shape::loads; ++j) {
-                other[j] = shared_read_if(counts[t], column_at[t] + static_cast<std::uint32_t>(chunk) * chunk_bytes +
-                                                         static_cast<std::uint32_t>(j) * load_bytes);
-            }
-            typename Weights::Sum sum[4] = {Weights::start, Weights::start, Weights::start, Weights::start};
+                for (int j = 0; j < Shape::loads; ++j) {
+                    other[j] =
+                        shared_read_if(counts[t], column_at[t] + static_cast<std::uint32_t>(chunk) * chunk_bytes +
+                                                      static_cast<std::uint32_t>(j) * load_bytes);
+                }
+                typename Weights::Sum sum[4] = {Weights::start, Weights::start, Weights::start, Weights::start};
 #pragma unroll
-            for (int j = 0; j < Weights::words; j += 2) {
-                Weights::multiply(sum, upper[j], lower[j], upper[j + 1], lower[j + 1], word(other[j / 4], j % 4),
-                                  word(other[j / 4], j % 4 + 1));
-            }
-            const float unit[2] = {unit_at[t][0][chunk * product.m],
-                                   Weights::columns == 1 ? unit_at[t][1][chunk * product.m] : 0.0f};
+                for (int j = 0; j < Weights::words; j += 2) {
+                    Weights::multiply(sum, upper[j], lower[j], upper[j + 1], lower[j + 1], word(other[j / 4], j % 4),
+                                      word(other[j / 4], j % 4 + 1));
+                }
+                const float unit[2] = {unit_at[t][0][chunk * product.m],
+                                       Weights::columns == 1 ? unit_at[t][1][chunk * product.m] : 0.0f};
 #pragma unroll
-            for (int i = 0; i < Weights::sums; ++i) {
-                const float by = unit[Weights::columns == 1 ? i % 2 : 0];
-                sums[t][i] += (summed_scales ? by * scale[Weights::below(i)] : by) * Weights::of(sum, i);
+                for (int i = 0; i < Weights::sums; ++i) {
+                    const float by = unit[Weights::columns == 1 ? i % 2 : 0];
+                    sums[t][i] += (summed_scales ? by * scale[Weights::below(i)] : by) * Weights::of(sum, i);
+                }
             }
         }
     };
@@ -174,7 +191,7 @@ __device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& ro
                     if constexpr (Weights::scaling == Scaling::blocks) {
                         scale[0] = scale[1] = blocks_of_tile[(first + mine + i) / 2];
                     }
-                    add_chunk(start, mine + i, first + mine + i, scale);
+                    add_chunk(read_chunk(start, mine + i), first + mine + i, scale);
                 }
             } else {
                 for (int chunk = first + warp; chunk < chunks; chunk += Warps) {
@@ -184,7 +201,7 @@ __device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& ro
                         scale[1] = __bfloat162float(*scale_of(quad + 8, chunk));
                     }
                     if constexpr (Weights::scaling == Scaling::blocks) scale[0] = scale[1] = blocks_of_tile[chunk / 2];
-                    add_chunk(start, chunk - first, chunk, scale);
+                    add_chunk(read_chunk(start, chunk - first), chunk, scale);
                 }
             }
             __syncwarp();
@@ -193,6 +210,10 @@ __device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& ro
         }
         slot.advance();
 
+        if constexpr (Weights::together > 1) {
+#pragma unroll
+            for (float& sum : sums[0]) Weights::join(sum);
+        }
         barrier_wait(room.added + set.index * 8, set.parity ^ 1);
         float* mine = room.parts + set.index * Shape::part_floats(product.m) + warp * product.m * Shape::part_pitch;
 #pragma unroll
@@ -200,7 +221,7 @@ __device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& ro
 #pragma unroll
             for (int i = 0; i < Weights::sums; ++i) {
                 const int activation = Weights::activation(t, corner, i);
-                if (activation < product.m) {
+                if (activation < product.m && corner % Weights::together == 0) {
                     mine[activation * Shape::part_pitch + quad + 8 * Weights::below(i)] = sums[t][i];
                 }
             }
@@ -236,7 +257,7 @@ __device__ void multiply_pieces(const Product& product, const DigitRoom<Shape>& 
     const bool keeps = corner < Pieces && corner % (Pieces / 2) == quad / rows;
     const bool counts = quad / 2 < Pieces && quad % 2 < Weights::columns;
     const int upper_piece = quad / rows;
-    const auto row_at = static_cast<std::uint32_t>(row * Shape::pitch + corner * 16);
+    const std::uint32_t row_at = Shape::Rows::at(row) + static_cast<std::uint32_t>(corner * 16);
     const std::uint32_t column_at =
         shared_address(room.digits) + static_cast<std::uint32_t>(quad % 2 * 64 + corner * 16);
     constexpr int chunk_bytes = Shape::chunk_bytes(1);
@@ -393,7 +414,7 @@ __global__ __launch_bounds__(Warps * 32 + 64, Blocks) void digit_product_kernel(
 #pragma unroll
                     for (int i = 0; i < Shape::rows; ++i) {
                         bulk_copy_once(
-                            room.ring + static_cast<std::uint32_t>(at.index * Shape::stage_bytes + i * Shape::pitch),
+                            room.ring + static_cast<std::uint32_t>(at.index * Shape::stage_bytes) + Shape::Rows::at(i),
                             weights_at(tile, i, segment), static_cast<std::uint32_t>(some), arrival, policy);
                     }
                     if (with_scales) {

@@ -13,6 +13,7 @@
 
 #include "roofline/bench/cuda/bulk.cuh"
 #include "roofline/bench/cuda/digit_weights.cuh"
+#include "roofline/bench/cuda/fp4_digits.cuh"
 #include "roofline/bench/cuda/launch.cuh"
 #include "roofline/bench/cuda/product_turn.cuh"
 
@@ -28,12 +29,12 @@ struct ExpertRoom {
     static constexpr int panel_rows = Rows;
     static constexpr int rows = 16;  // of weights
     static constexpr int most_columns = Weights::columns * Rows;
-    static constexpr int column_tiles = (most_columns + 7) / 8;
+    static constexpr int column_tiles = (most_columns * Weights::together + 7) / 8;
     static constexpr int chunk_values = 4 * Weights::values;
     static constexpr int loads = Weights::words / 4;
     static constexpr int chunk_bytes = loads * most_columns * 64;
-    static constexpr int pitch = Segment + 64;  // the rows that are read together lie in banks of their own
-    static constexpr int stage_bytes = rows * pitch;
+    using SegmentRows = kernels::SegmentRows<rows, Segment>;
+    static constexpr int stage_bytes = SegmentRows::bytes;
     static constexpr int most_stages = 4;
     static constexpr int most_panels = 3;  // that a block's tiles are of
 
@@ -65,7 +66,8 @@ struct ExpertRoom {
         return std::min(product.n / rows * product.most_panels, multiprocessors());
     }
     static bool takes(const RoutedProduct& product) {
-        const int granule = Weights::scaling == Scaling::operands ? chunk_values / 2 : chunk_values;
+        constexpr bool halves = Weights::scaling == Scaling::operands || Weights::scaling == Scaling::pieces;
+        const int granule = halves ? chunk_values / 2 : chunk_values;
         return product.k % granule == 0 && scale_rows_bytes<Weights>(8, product.k) % 16 == 0 && product.n % rows == 0 &&
                product.most_panels <= (most_panels - 1) * multiprocessors() &&
                stages(product.k, panels(product.most_panels, blocks_for(product))) >= 2;
@@ -174,8 +176,9 @@ class WarpRing {
 #pragma unroll
             for (int i = 0; i < Shape::rows; ++i) {
                 const int row = i < 8 ? upper + i : lower + i - 8;
-                bulk_copy_once(ring_ + static_cast<std::uint32_t>(next_stage_ * Shape::stage_bytes + i * Shape::pitch),
-                               weights + static_cast<std::size_t>(row) * row_bytes, some, arrival, policy_);
+                bulk_copy_once(
+                    ring_ + static_cast<std::uint32_t>(next_stage_ * Shape::stage_bytes) + Shape::SegmentRows::at(i),
+                    weights + static_cast<std::size_t>(row) * row_bytes, some, arrival, policy_);
             }
             if (with_scales) {
                 const std::uint32_t to = shared_address(scales_) + static_cast<std::uint32_t>(next_slot_) * tile_scales;
@@ -296,58 +299,71 @@ __device__ void multiply_tile(const ExpertBlock<Weights, Shape>& block, int turn
     const auto* block_scales = reinterpret_cast<const float*>(ring.scales());  // of the upper half, then of the lower
     const int blocks = scale_row / 4;
     const float* units = block.units + panel * (Shape::unit_bytes(product.k) / 4);
-    const std::uint32_t columns =
-        shared_address(block.digits) +
-        static_cast<std::uint32_t>(panel * Shape::digit_bytes(product.k) + quad * 64 + corner * 16);
+    const std::uint32_t panel_digits =
+        shared_address(block.digits) + static_cast<std::uint32_t>(panel * Shape::digit_bytes(product.k));
+    const std::uint32_t columns = panel_digits + static_cast<std::uint32_t>(quad * 64 + corner * 16);
     float sums[Shape::column_tiles][Weights::sums] = {};
     for (int begin = 0; begin < block.row_bytes; begin += Shape::segment) {
-        const std::uint32_t start = ring.wait() + static_cast<std::uint32_t>(quad * Shape::pitch + corner * 16);
+        const std::uint32_t start = ring.wait() + Shape::SegmentRows::at(quad);
         const int some = (min(Shape::segment, block.row_bytes - begin) + 63) / 64;
 #pragma unroll 4
         for (int i = 0; i < some; ++i) {
             const int chunk = begin / 64 + i;
-            const int place = min(chunk * 4 + corner, last_place);  // past the end activations are zero
-            std::uint32_t upper[Weights::words];
-            std::uint32_t lower[Weights::words];
-            unpack_row(unpack, shared_read(start + static_cast<std::uint32_t>(i * 64)), scales, place, upper);
-            unpack_row(unpack, shared_read(start + static_cast<std::uint32_t>(8 * Shape::pitch + i * 64)),
-                       scales + 8 * scale_row, place, lower);
-            float scale[2] = {1.0f, 1.0f};
-            if constexpr (Weights::scaling == Scaling::blocks) {
-                scale[0] = block_scales[chunk / 2];
-                scale[1] = block_scales[blocks + chunk / 2];
-            }
-            if constexpr (grouped) {
-                scale[0] = __bfloat162float(group_scales[chunk]);
-                scale[1] = __bfloat162float(group_scales[8 * block.chunks + chunk]);
-            }
-#pragma unroll
-            for (int t = 0; t < Shape::column_tiles; ++t) {
-                uint4 other[Shape::loads];
-#pragma unroll
-                for (int j = 0; j < Shape::loads; ++j) {
-                    other[j] =
-                        shared_read_if(8 * t + quad < Shape::most_columns,
-                                       columns + static_cast<std::uint32_t>(chunk * Shape::chunk_bytes +
-                                                                            (j * Shape::most_columns + 8 * t) * 64));
+            const std::uint32_t row = start + static_cast<std::uint32_t>(i * 64);
+            const uint4 upper_bytes = Weights::read(row, corner);
+            const uint4 lower_bytes = Weights::read(row + Shape::SegmentRows::at(8), corner);
+            if constexpr (Weights::scaling == Scaling::pieces) {
+                const ChunkActivations x{panel_digits + static_cast<std::uint32_t>(chunk * Shape::chunk_bytes),
+                                         Shape::most_columns, units + chunk * Shape::panel_rows, Shape::panel_rows};
+                unpack.template add_chunk<Shape::column_tiles>(sums, upper_bytes, lower_bytes,
+                                                               {scales, 8 * scale_row, scale_row - 1}, x, chunk);
+            } else {
+                const int place = min(chunk * 4 + corner, last_place);  // past the end activations are zero
+                std::uint32_t upper[Weights::words];
+                std::uint32_t lower[Weights::words];
+                unpack_row(unpack, upper_bytes, scales, place, upper);
+                unpack_row(unpack, lower_bytes, scales + 8 * scale_row, place, lower);
+                float scale[2] = {1.0f, 1.0f};
+                if constexpr (Weights::scaling == Scaling::blocks) {
+                    scale[0] = block_scales[chunk / 2];
+                    scale[1] = block_scales[blocks + chunk / 2];
                 }
-                typename Weights::Sum sum[4] = {Weights::start, Weights::start, Weights::start, Weights::start};
-#pragma unroll
-                for (int j = 0; j < Weights::words; j += 2) {
-                    Weights::multiply(sum, upper[j], lower[j], upper[j + 1], lower[j + 1], word(other[j / 4], j % 4),
-                                      word(other[j / 4], j % 4 + 1));
+                if constexpr (grouped) {
+                    scale[0] = __bfloat162float(group_scales[chunk]);
+                    scale[1] = __bfloat162float(group_scales[8 * block.chunks + chunk]);
                 }
 #pragma unroll
-                for (int j = 0; j < Weights::sums; ++j) {
-                    const int row = min(Weights::activation(t, corner, j), Shape::panel_rows - 1);
-                    const float unit = Weights::scaled ? units[chunk * Shape::panel_rows + row] : 1.0f;
-                    sums[t][j] += unit * scale[Weights::below(j)] * Weights::of(sum, j);
+                for (int t = 0; t < Shape::column_tiles; ++t) {
+                    uint4 other[Shape::loads];
+#pragma unroll
+                    for (int j = 0; j < Shape::loads; ++j) {
+                        other[j] = shared_read_if(
+                            8 * t + quad < Shape::most_columns,
+                            columns + static_cast<std::uint32_t>(chunk * Shape::chunk_bytes +
+                                                                 (j * Shape::most_columns + 8 * t) * 64));
+                    }
+                    typename Weights::Sum sum[4] = {Weights::start, Weights::start, Weights::start, Weights::start};
+#pragma unroll
+                    for (int j = 0; j < Weights::words; j += 2) {
+                        Weights::multiply(sum, upper[j], lower[j], upper[j + 1], lower[j + 1],
+                                          word(other[j / 4], j % 4), word(other[j / 4], j % 4 + 1));
+                    }
+#pragma unroll
+                    for (int j = 0; j < Weights::sums; ++j) {
+                        const int row = min(Weights::activation(t, corner, j), Shape::panel_rows - 1);
+                        const float unit = Weights::scaled ? units[chunk * Shape::panel_rows + row] : 1.0f;
+                        sums[t][j] += unit * scale[Weights::below(j)] * Weights::of(sum, j);
+                    }
                 }
             }
         }
         ring.used();
     }
     ring.tile_done();
+    if constexpr (Weights::together > 1) {
+#pragma unroll
+        for (float& sum : sums[0]) Weights::join(sum);
+    }
 
     constexpr int of_a_row = Weights::sums / 2;  // sums of the upper row of weights, then as many of the lower
     const auto width = static_cast<std::size_t>(width_of_y(product));
@@ -356,7 +372,7 @@ __device__ void multiply_tile(const ExpertBlock<Weights, Shape>& block, int turn
 #pragma unroll
         for (int j = 0; j < of_a_row; ++j) {
             const int activation = Weights::activation(t, corner, j);
-            if (activation >= product.m) continue;
+            if (activation >= product.m || corner % Weights::together != 0) continue;
             __nv_bfloat16* y = static_cast<__nv_bfloat16*>(product.y) + static_cast<std::size_t>(activation) * width;
             const float upper = fmaf(sums[t][j], row_scale[0], row_bias[0]);
             const float lower = fmaf(sums[t][of_a_row + j], row_scale[1], row_bias[1]);

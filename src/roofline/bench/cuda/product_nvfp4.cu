@@ -4,11 +4,13 @@
 namespace roofline::cuda::kernels {
 
 const std::vector<ProductVariant>& nvfp4_products() {
-    return fp4_products<Nvfp4Halves, Nvfp4>();
+    static const std::vector<ProductVariant> variants = fp4_products<Nvfp4Digits, Nvfp4Halves, Nvfp4>();
+    return variants;
 }
 
 const std::vector<RoutedVariant>& nvfp4_routed() {
-    return fp4_routed<Nvfp4Halves, Nvfp4>();
+    static const std::vector<RoutedVariant> variants = fp4_routed<Nvfp4Digits, Nvfp4Halves, Nvfp4>();
+    return variants;
 }
 
 }  // namespace roofline::cuda::kernels
