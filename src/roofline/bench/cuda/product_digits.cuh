@@ -239,8 +239,10 @@ __device__ void multiply_rows(const Product& product, const DigitRoom<Shape>& ro
 template <class Shape, class Weights, int Warps, int Pieces>
 __device__ void multiply_pieces(const Product& product, const DigitRoom<Shape>& room) {
     const Weights unpack;
-    static_assert(Weights::scaling == Scaling::rows || Weights::scaling == Scaling::groups);
+    static_assert(Weights::scaling == Scaling::rows || Weights::scaling == Scaling::groups ||
+                  Weights::scaling == Scaling::blocks);
     constexpr bool grouped = Weights::scaling == Scaling::groups;
+    constexpr bool in_blocks = Weights::scaling == Scaling::blocks;
     constexpr int rows = Shape::rows;
     constexpr int run = Shape::share / Pieces;  // chunks of a piece that a warp takes of a segment, neighbours
     static_assert(run > 0 && Shape::share % Pieces == 0);
@@ -283,15 +285,20 @@ __device__ void multiply_pieces(const Product& product, const DigitRoom<Shape>& 
                               word(other[j / 4], j % 4 + 1));
         }
         const float unit = room.units[chunk + piece * apart];
-        total += (grouped ? unit * scale : unit) * Weights::one(sum, lower);
+        total += (grouped || in_blocks ? unit * scale : unit) * Weights::one(sum, lower);
     };
     Turns at(room.stages);
     Turns slot(room.slots);
     Turns set(Shape::part_sets);
     for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += static_cast<int>(gridDim.x)) {
         total = 0.0f;
-        const auto* row_scales =
-            reinterpret_cast<const __nv_bfloat16*>(room.scales + slot.index * room.slot_bytes) + row * chunks;
+        const std::uint8_t* tile_scales = room.scales + slot.index * room.slot_bytes;
+        const auto* row_scales = reinterpret_cast<const __nv_bfloat16*>(tile_scales) + row * chunks;
+        const auto scale_of = [&](int chunk) {
+            if constexpr (grouped) return __bfloat162float(row_scales[chunk]);
+            if constexpr (in_blocks) return reinterpret_cast<const float*>(tile_scales)[chunk / 2];
+            return 1.0f;
+        };
         for (int segment = 0; segment < segments; ++segment) {
             barrier_wait(room.full + at.index * 8, at.parity);
             const std::uint32_t start = room.ring + static_cast<std::uint32_t>(at.index * Shape::stage_bytes);
@@ -306,12 +313,13 @@ __device__ void multiply_pieces(const Product& product, const DigitRoom<Shape>& 
                 }
 #pragma unroll
                 for (int i = 0; i < run; ++i) {
-                    add_chunks(start, mine + i, first + mine + i, run, grouped ? __bfloat162float(of_run.of[i]) : 1.0f);
+                    const int chunk = first + mine + i;
+                    add_chunks(start, mine + i, chunk, run,
+                               grouped ? __bfloat162float(of_run.of[i]) : scale_of(chunk + piece * run));
                 }
             } else {
                 for (int within = warp * Pieces; first + within < chunks; within += Warps * Pieces) {
-                    add_chunks(start, within, first + within, 1,
-                               grouped ? __bfloat162float(row_scales[first + within + piece]) : 1.0f);
+                    add_chunks(start, within, first + within, 1, scale_of(first + within + piece));
                 }
             }
             __syncwarp();

@@ -16,6 +16,11 @@ const std::vector<ProductVariant>& fp8_block_products() {
         digit_variant<Fp8BlockHalves, 1, 8, 2, 2, true>("halves, 2 x 8 warps, 2 early, one row"),
         digit_variant<Fp8BlockHalves, 1, 16, 1, 2, true, 1, 2>("halves, 1 x 16 warps, 2 early, 2 ahead, one row"),
         digit_variant<Fp8BlockHalves, 1, 8, 2, 2, true, 1, 1>("halves, 2 x 8 warps, 2 early, 1 ahead, one row"),
+        digit_variant<Fp8BlockHalves, 1, 16, 1, 4, true, 1, 2>("halves, 1 x 16 warps, 4 early, 2 ahead, one row"),
+        digit_variant<Fp8BlockHalves, 1, 16, 1, 4, true, 2>("halves, 1 x 16 warps, 4 early, one row, 8 x 4 KiB"),
+        digit_variant<Fp8BlockHalves, 1, 8, 1, 4, true, 2>("halves, 1 x 8 warps, 4 early, one row, 8 x 4 KiB"),
+        digit_variant<Fp8BlockHalves, 1, 16, 1, 4, true, 2, 2>(
+            "halves, 1 x 16 warps, 4 early, 2 ahead, one row, 8 x 4 KiB"),
         product_variant<Fp8Block, 1, 8, 1, 2, true>("8 warps, 1 tiles, 2 loads, ahead"),
         product_variant<Fp8Block, 1, 4, 2, 2, false>("4 warps, 2 tiles, 2 loads"),
         product_variant<Fp8Block, 2, 8, 2, 2, false>("8 warps, 2 tiles, 2 loads"),
