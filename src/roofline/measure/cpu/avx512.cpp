@@ -184,7 +184,8 @@ ROOFLINE_AVX512(",avx512bw") bool int8_in_pairs(std::uint64_t trips) {
 
 void avx512_kernels(Kernels& kernels) {
     ROOFLINE_ADD_MEMORY_LOOPS(avx512, "avx512", 64, here);
-    // On a Xeon with AVX-512 such a loop read 1 to 7% more than the best that does not ask (docs/bench_processors.md).
+    // On a Xeon with AVX-512 such a loop read 1 to 7% more than the best that does not ask
+    // (docs/bench_processors_measured.md).
     ROOFLINE_ADD_ASKING_LOOP(avx512, "avx512", 64, here, 8, 1024, 3);
     ROOFLINE_ADD_STREAMING_LOOPS(avx512, "avx512", 64, here);
     kernels.memory.push_back(
