@@ -49,10 +49,13 @@ struct DigitShape {
         while (most > 0 && most * stage_bytes + scale_slots(most, k) * scale_bytes(k) > left) --most;
         return most;
     }
-    /// Scales are copied 16 bytes at a time. Where many activations leave room for few segments, others are faster.
+    /// Scales are copied 16 bytes at a time: those of a row, or, where none is read together with its neighbours, of a
+    /// whole tile. Where many activations leave room for few segments, others are faster.
     static bool takes(const Product& product) {
         const int chunks = product.k / chunk_values;
-        return product.k % chunk_values == 0 && scale_row_bytes<Weights>(product.k) % 16 == 0 &&
+        const bool one_by_one = Weights::scaling == Scaling::pieces || Weights::scaling == Scaling::operands;
+        const bool in_sixteens = scale_row_bytes<Weights>(product.k) % 16 == 0 || (one_by_one && product.n % 16 == 0);
+        return product.k % chunk_values == 0 && in_sixteens &&
                (Pieces == 1 || (chunks % Pieces == 0 && chunks >= segment_chunks)) &&
                digit_bytes(product.m, product.k) < bytes && Blocks * stages(product.m, product.k) >= 3;
     }
